@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! A cache of tag and attribute names: a page has few different ones.
+//! Tag and attribute names: a cache, since a page has few different ones, and their hashes.
 
 use html5ever::LocalName;
+use std::hash::Hasher;
 
 /// Cached names, each in the slot of its hash.
 const KEPT: usize = 64;
@@ -35,5 +36,23 @@ impl Atoms {
             *kept = Some(LocalName::from(str::from_utf8(small).ok()?));
         }
         kept.clone()
+    }
+}
+
+/// Uses the hash that each name has. Names constructed with equal hashes cost at most as many collisions as names are kept.
+#[derive(Default)]
+pub(super) struct ByOwnHash(u64);
+
+impl Hasher for ByOwnHash {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|b| self.write_u64(u64::from(*b)));
+    }
+
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = (self.0.rotate_left(32) ^ hash).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
     }
 }

@@ -57,7 +57,8 @@ pub(super) fn shown<'a>(bytes: &'a [u8], declared: Option<&str>, is_html: bool) 
             }
         }
         Some((label, None)) => {
-            if let Some(text) = decoded(label, bytes) {
+            // Mail programs that do not know it show the bytes as they are.
+            if let Some(text) = decoded(label, bytes).filter(|text| fits(text)) {
                 return Cow::Owned(text);
             }
         }
@@ -315,6 +316,20 @@ mod tests {
             assert_eq!(lenient(b"caf+AOk- +AGE-b", Some(label)), "caf\u{e9} ab", "{label}");
         }
         assert_eq!(lenient("caf\u{e9} +AGE-".as_bytes(), Some("unicode-1-1-utf-8")), "caf\u{e9} +AGE-");
+    }
+
+    /// Mail programs that do not know these charsets show the bytes.
+    #[test]
+    fn text_that_does_not_fit_an_old_charset_stays() {
+        let text = "one two three, and four more words; five +six +seven +eight";
+        for label in ["utf-32", "UTF-32LE", "ucs-4", "UTF_32", "hz-gb-2312", "iso-2022-kr", "x-utf-7-x"] {
+            for start in ["", "~{", "\u{e}"] {
+                let text = format!("{start}{text}");
+                assert_eq!(lenient(text.as_bytes(), Some(label)), text, "{label}");
+            }
+        }
+        assert_eq!(lenient(b"a ~{VPND~} b", Some("hz-gb-2312")), "a \u{4e2d}\u{6587} b");
+        assert_eq!(lenient(b"\x1b$)C\x0e0!\x0f a", Some("iso-2022-kr")), "\u{ac00} a");
     }
 
     const PAST: usize = 1024;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Pictures that their address contains (RFC 2397).
+//! Pictures and texts that their address contains (RFC 2397).
 
 use super::transfer::Encoding;
 
@@ -18,7 +18,14 @@ pub fn is_data(address: &str) -> bool {
 /// The bytes of the picture that an address contains; `None` for other addresses.
 #[must_use]
 pub fn data(address: &str) -> Option<Vec<u8>> {
-    let (kind, content) = address.split_once(',').filter(|_| is_data(address))?;
+    contained(address).filter(|_| is_data(address))
+}
+
+/// The bytes that an address contains.
+#[must_use]
+pub fn contained(address: &str) -> Option<Vec<u8>> {
+    let (kind, content) = address.split_once(',')?;
+    kind.get(.."data:".len()).filter(|scheme| scheme.eq_ignore_ascii_case("data:"))?;
     let content = unescaped(content.as_bytes());
     let is_base64 = kind.rsplit(';').next().is_some_and(|last| last.trim().eq_ignore_ascii_case("base64"));
     Some(if is_base64 { Encoding::Base64.decoded(&content).shown().to_vec() } else { content })
@@ -60,6 +67,8 @@ mod tests {
         ] {
             assert_eq!(data(address), None, "{address}");
         }
+        assert_eq!(contained("Data:text/html,C%61t").as_deref(), Some(&b"Cat"[..]));
+        assert_eq!(contained("x,Cat"), None);
         assert_eq!(data("data:image/png,%4%zz%\u{e9}").as_deref(), Some("%4%zz%\u{e9}".as_bytes()));
     }
 }

@@ -192,7 +192,7 @@ fn type_of_name(name: &str) -> Option<(&'static str, &'static str)> {
     let (_, extension) = name.rsplit_once('.')?;
     Some(match &*extension.to_ascii_lowercase() {
         "html" | "htm" | "xhtml" | "shtml" => ("text", "html"),
-        "txt" => ("text", "plain"),
+        "txt" | "asc" | "md" | "csv" => ("text", "plain"),
         "ics" => ("text", "calendar"),
         "svg" => ("text", "svg+xml"),
         "eml" => ("message", "rfc822"),
@@ -236,7 +236,14 @@ impl Mime {
             encodings.find_map(|field| Encoding::named(&field.value)).unwrap_or(Encoding::Identity);
         let disposition = structured(head, "content-disposition").find(|field| !field.value.is_empty());
         if let Some(field) = disposition {
-            mime.is_attachment = field.value == "attachment";
+            // A mail program shows the part of any other value, also of this word in quotes or behind a comment.
+            let values = fields_of(head).filter_map(name_and_value);
+            let mut values = values.filter(|(name, _)| name.eq_ignore_ascii_case(b"content-disposition"));
+            let is_bare = |value: &[u8]| {
+                let word = value.split(|b| b.is_ascii_whitespace() || b";,".contains(b)).next();
+                word.is_some_and(|word| word.eq_ignore_ascii_case(b"attachment"))
+            };
+            mime.is_attachment = values.find(|(_, value)| !value.is_empty()).is_some_and(|(_, v)| is_bare(v));
             let named = field.parameter("filename").and_then(|name| type_of_name(&name));
             mime.named = named.or(mime.named);
         }
@@ -247,6 +254,7 @@ impl Mime {
     pub(super) fn by_name(&self, media: (&str, &str)) -> Option<(&'static str, &'static str)> {
         match media {
             ("image", "svg+xml") => Some(("text", "svg+xml")),
+            ("application", "pgp") => Some(("text", "plain")),
             ("text" | "multipart" | "message" | "image" | "audio" | "video" | "font" | "model", _) => None,
             _ => self.named,
         }

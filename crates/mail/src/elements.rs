@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The open elements of an HTML part, which decide whether its text is visible.
 
+use super::atoms::ByOwnHash;
 use super::look::{Look, Visibility};
 use super::names::{
     closes_paragraph, encloses, ended_by, ends_blocks, ends_drawing, ends_word, is_cell, is_heading,
-    is_of_table, is_special, is_void, may_nest,
+    is_of_table, is_replaced, is_special, is_void, may_nest,
 };
 use super::piece::Piece;
 use super::style::{Node, PageState, Pseudo, Sheet, Style};
 use html5ever::tokenizer::{Tag, TagKind};
 use html5ever::{LocalName, local_name};
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
+use std::hash::BuildHasherDefault;
 use std::rc::Rc;
 
 /// Open elements that are tracked; deeper ones look like the last of them. Real mail has some dozens.
@@ -41,6 +42,8 @@ struct Element {
     name: LocalName,
     look: Look,
     edge: Edge,
+    /// Whether its first line ended.
+    is_past_line: bool,
     /// Whether it reorders its inner boxes.
     lays_out: bool,
     /// `None` if no selector needs the context of an element.
@@ -77,24 +80,6 @@ impl Innermost {
     }
 }
 
-/// Uses the hash that each name has. Names constructed with equal hashes cost at most [`MAX_OPEN`] collisions.
-#[derive(Default)]
-struct ByOwnHash(u64);
-
-impl Hasher for ByOwnHash {
-    fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|b| self.write_u64(u64::from(*b)));
-    }
-
-    fn write_u64(&mut self, hash: u64) {
-        self.0 = (self.0.rotate_left(32) ^ hash).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    }
-
-    fn finish(&self) -> u64 {
-        self.0
-    }
-}
-
 /// The open elements, outermost first. No operation searches them one by one: a message may have millions of unmatched end tags.
 #[derive(Debug)]
 pub(super) struct Elements<'a> {
@@ -108,6 +93,8 @@ pub(super) struct Elements<'a> {
     /// The look of the element that the last start tag began, and its index if it is open.
     begun: Option<Look>,
     begun_at: Option<usize>,
+    /// Its node, if style sheets may insert text in it.
+    begun_node: Option<Rc<Node>>,
     /// The strongest edge of boxes not yet reported.
     edge: Edge,
     /// Number of open paragraphs.
@@ -136,6 +123,7 @@ impl<'a> Elements<'a> {
             alternatives: [String::new(), String::new()],
             begun: None,
             begun_at: None,
+            begun_node: None,
             edge: Edge::None,
             paragraphs: 0,
             open: Vec::new(),
@@ -176,7 +164,7 @@ impl<'a> Elements<'a> {
         // A form in a form is none, nor is a part of a table outside of one.
         let is_second = tag.name == local_name!("form") && self.innermost.contains_key(&tag.name);
         let is_stray = is_of_table(&tag.name) && tag.name != local_name!("table") && self.table().is_none();
-        (self.begun, self.begun_at) = (None, None);
+        (self.begun, self.begun_at, self.begun_node) = (None, None, None);
         if is_second || is_stray {
             return;
         }
@@ -194,9 +182,13 @@ impl<'a> Elements<'a> {
             false => Edge::None,
         };
         self.edge = self.edge.max(edge);
+        if tag.name == local_name!("br") && edge == Edge::Shown {
+            self.end_line();
+        }
         self.begun = Some(look);
-        let is_empty_drawing =
-            tag.self_closing && (tag.name == local_name!("svg") || self.drawing().is_some());
+        self.begun_node = node.clone().filter(|_| self.sheet.generates_text() && !is_replaced(&tag.name));
+        let is_root = matches!(tag.name, local_name!("svg") | local_name!("math"));
+        let is_empty_drawing = tag.self_closing && (is_root || self.drawing().is_some());
         if !is_void(&tag.name) && !is_empty_drawing && self.open.len() < MAX_OPEN {
             self.push(tag, look, edge, node, &style);
         }
@@ -206,7 +198,10 @@ impl<'a> Elements<'a> {
     fn push(&mut self, tag: &Tag, look: Look, edge: Edge, node: Option<Rc<Node>>, style: &Style) {
         let at = self.open.len();
         self.place_box(&tag.name, style.order);
-        if let Some(reversed) = style.lays_out {
+        // The cells of a row follow the direction of text.
+        let in_row = (tag.name == local_name!("tr") && look.right_to_left).then_some(true);
+        let lays_out = style.lays_out.or(in_row);
+        if let Some(reversed) = lays_out {
             self.boxes.push(Piece::Boxes { reversed });
         }
         self.begun_at = Some(at);
@@ -215,11 +210,25 @@ impl<'a> Elements<'a> {
             name: tag.name.clone(),
             look,
             edge,
-            lays_out: style.lays_out.is_some(),
+            is_past_line: false,
+            lays_out: lays_out.is_some(),
             node,
             outer_with_name: self.innermost.insert(tag.name.clone(), at),
             inner: self.inner().with(&tag.name, at),
         });
+    }
+
+    /// Ends the first line of the innermost block. Only that is indented.
+    fn end_line(&mut self) {
+        if let Some(at) = self.inner().block {
+            self.open[at].is_past_line = true;
+        }
+    }
+
+    /// The look of text on this line.
+    fn on_this_line(&self, look: Look) -> Look {
+        let is_past_line = self.inner().block.is_some_and(|at| self.open[at].is_past_line);
+        Look { indented: look.indented && !is_past_line, ..look }
     }
 
     /// Notes a box in one that reorders its inner boxes. A table does from its foot on, which stands at its end wherever it is written.
@@ -240,11 +249,33 @@ impl<'a> Elements<'a> {
         }
     }
 
-    /// The innermost open drawing, unless a page stands in it.
+    /// The innermost open drawing or formula, and the element of a page in it, if there is one (HTML standard, 13.2.6, "integration point").
+    fn foreign_root(&self) -> Option<(usize, Option<usize>)> {
+        let of = |name: &str| self.innermost.get(&LocalName::from(name)).copied();
+        let (drawing, formula) =
+            (self.innermost.get(&local_name!("svg")), self.innermost.get(&local_name!("math")));
+        let root = *drawing.max(formula)?;
+        let points: &[&str] = if drawing > formula {
+            &["foreignobject", "title", "desc"]
+        } else {
+            &["mi", "mo", "mn", "ms", "mtext"]
+        };
+        Some((root, points.iter().filter_map(|name| of(name)).max().filter(|&point| point > root)))
+    }
+
+    /// The innermost open drawing or formula, unless a page stands in it.
     fn drawing(&self) -> Option<usize> {
-        let at = *self.innermost.get(&local_name!("svg"))?;
-        let page = self.innermost.get(&LocalName::from("foreignobject"));
-        page.is_none_or(|&page| page < at).then_some(at)
+        self.foreign_root().filter(|(_, page)| page.is_none()).map(|(root, _)| root)
+    }
+
+    /// The drawing or formula whose elements begin here; `None` in a page.
+    pub(super) fn foreign(&self) -> Option<&LocalName> {
+        self.drawing().map(|at| &self.open[at].name)
+    }
+
+    /// Whether `<![CDATA[` begins text here: in elements of drawings and formulas, also in those that hold a page.
+    pub(super) fn has_sections(&self) -> bool {
+        self.foreign_root().is_some_and(|(_, page)| page.is_none_or(|at| at + 1 == self.open.len()))
     }
 
     /// The node for selectors of an element that begins here.
@@ -319,12 +350,12 @@ impl<'a> Elements<'a> {
 
     /// How text is shown here.
     pub(super) fn visibility(&self) -> Visibility {
-        self.around().visibility()
+        self.on_this_line(self.around()).visibility()
     }
 
     /// How text of the element that just began is shown: its own, not that in it.
     pub(super) fn own_visibility(&self) -> Visibility {
-        self.begun.map_or(Visibility::Hidden, |look| look.visibility())
+        self.begun.map_or(Visibility::Hidden, |look| self.on_this_line(look).visibility())
     }
 
     /// Whether the picture that just began is visible and belongs to this message.
@@ -360,25 +391,27 @@ impl<'a> Elements<'a> {
     }
 
     /// Text that style sheets put at the beginning of the element that just began.
-    pub(super) fn before(&mut self) -> Option<String> {
-        if !self.sheet.generates_text() {
-            return None;
-        }
-        self.generate(self.begun_at?, Pseudo::Before)
+    pub(super) fn before(&mut self) -> Option<(String, Visibility)> {
+        let node = self.begun_node.take()?;
+        self.generate(&node, self.begun?, Pseudo::Before)
     }
 
     /// Text that style sheets put at the end of the element that this end tag closes.
-    pub(super) fn after(&mut self, name: &LocalName) -> Option<String> {
+    pub(super) fn after(&mut self, name: &LocalName) -> Option<(String, Visibility)> {
         if !self.sheet.generates_text() {
             return None;
         }
-        self.generate(*self.innermost.get(name)?, Pseudo::After)
+        let Element { node, look, .. } = self.open.get(*self.innermost.get(name)?)?;
+        let (node, look) = (Rc::clone(node.as_ref()?), *look);
+        self.generate(&node, look, Pseudo::After)
     }
 
-    fn generate(&mut self, at: usize, pseudo: Pseudo) -> Option<String> {
-        let text = self.sheet.generated(self.open.get(at)?.node.as_deref(), pseudo)?;
+    fn generate(&mut self, node: &Node, look: Look, pseudo: Pseudo) -> Option<(String, Visibility)> {
+        let (text, cascade) = self.sheet.generated(Some(node), pseudo)?;
+        let style = Style::alone(cascade);
         self.generated = self.generated.checked_sub(text.len())?;
-        Some(text)
+        let look = look.within(&style, &empty_tag(&local_name!("span")), false);
+        Some((text, self.on_this_line(look).visibility()))
     }
 
     fn look(&self) -> Look {
@@ -429,11 +462,13 @@ impl<'a> Elements<'a> {
     }
 
     fn close_from(&mut self, at: usize) {
+        let mut ends_line = false;
         for Element { name, outer_with_name, node, lays_out, edge, .. } in self.open.drain(at..).rev() {
             if let (Some(_), Some(node)) = (&self.listed, node) {
                 node.end_before(self.count);
             }
             self.edge = self.edge.max(edge);
+            ends_line |= edge == Edge::Shown && is_special(&name);
             self.paragraphs -= usize::from(name == local_name!("p"));
             if lays_out {
                 self.boxes.push(Piece::BoxesEnd);
@@ -442,6 +477,9 @@ impl<'a> Elements<'a> {
                 Some(outer) => self.innermost.insert(name, outer),
                 None => self.innermost.remove(&name),
             };
+        }
+        if ends_line {
+            self.end_line();
         }
     }
 }

@@ -270,6 +270,20 @@ impl<'a, 's> Sink<'a, 's> {
         }
     }
 
+    /// Passes on text of style sheets, which may look unlike that around it. Hidden text of this kind is left out.
+    fn insert(&self, text: &str, visibility: Visibility) {
+        let (around, is_reversed) = {
+            let elements = self.elements.borrow();
+            (elements.visibility(), elements.is_reversed())
+        };
+        if visibility == around {
+            self.text.borrow_mut().push_str(text);
+        } else if visibility != Visibility::Hidden {
+            self.end_text();
+            self.line.borrow_mut().read(text, visibility, is_reversed, *self.emit.borrow_mut());
+        }
+    }
+
     /// Ends the last text.
     fn end(&self) {
         self.end_text();
@@ -402,12 +416,23 @@ impl Tokens for Sink<'_, '_> {
     }
 
     fn content_of(&self, name: &LocalName) -> TokenSinkResult<()> {
-        if self.skipped.contains(name) { TokenSinkResult::Continue } else { Self::content_of(name) }
+        if self.skipped.contains(name) || self.elements.borrow().foreign().is_some() {
+            return TokenSinkResult::Continue;
+        }
+        Self::content_of(name)
+    }
+
+    fn has_sections(&self) -> bool {
+        self.elements.borrow().has_sections()
     }
 }
 
 impl TokenSink for Sink<'_, '_> {
     type Handle = ();
+
+    fn adjusted_current_node_present_but_not_in_html_namespace(&self) -> bool {
+        self.has_sections()
+    }
 
     fn process_token(&self, token: Token, _line: u64) -> TokenSinkResult<()> {
         // Errors are no tokens of text: a tag with many attributes may have as many errors.
@@ -422,6 +447,7 @@ impl TokenSink for Sink<'_, '_> {
             }
             Token::TagToken(tag) if tag.kind == TagKind::StartTag => {
                 self.end_text();
+                let foreign = self.elements.borrow().foreign().cloned();
                 self.elements.borrow_mut().open(&tag);
                 self.show_boxes();
                 self.start(&tag);
@@ -429,16 +455,23 @@ impl TokenSink for Sink<'_, '_> {
                 self.picture(&tag);
                 self.attribute_text(&tag);
                 let text = self.elements.borrow_mut().before();
-                text.into_iter().for_each(|text| self.text.borrow_mut().push_str(&text));
+                text.into_iter().for_each(|(text, visibility)| self.insert(&text, visibility));
                 if self.skipped.contains(&tag.name) {
                     return TokenSinkResult::Continue;
                 }
-                *self.ignored.borrow_mut() = Self::is_ignored(&tag.name).then(|| tag.name.clone());
-                return Self::content_of(&tag.name);
+                // In drawings and formulas these hold elements like others, and only drawings leave their text out.
+                let is_ignored = Self::is_ignored(&tag.name)
+                    && foreign.as_ref().is_none_or(|root| *root == local_name!("svg") && !tag.self_closing);
+                *self.ignored.borrow_mut() = is_ignored.then(|| tag.name.clone());
+                return if foreign.is_some() {
+                    TokenSinkResult::Continue
+                } else {
+                    Self::content_of(&tag.name)
+                };
             }
             Token::TagToken(tag) => {
                 let text = self.elements.borrow_mut().after(&tag.name);
-                text.into_iter().for_each(|text| self.text.borrow_mut().push_str(&text));
+                text.into_iter().for_each(|(text, visibility)| self.insert(&text, visibility));
                 self.end_text();
                 self.elements.borrow_mut().close(&tag.name);
                 self.show_boxes();

@@ -35,6 +35,9 @@ pub(super) fn is_known(label: &str) -> bool {
     decode(label, b"").is_some()
 }
 
+/// A byte that both GBK and EUC-KR decode to U+FFFD, whatever follows.
+const INVALID: u8 = 0xFF;
+
 /// HZ (RFC 1843): between `~{` and `~}` two ASCII characters are one of GB 2312.
 fn hz(bytes: &[u8]) -> String {
     let (mut plain, mut at, mut is_wide) = (Vec::with_capacity(bytes.len()), 0, false);
@@ -48,13 +51,15 @@ fn hz(bytes: &[u8]) -> String {
             (b'~', Some(b'\n')) => (),
             (0x21..=0x7E, Some(low @ 0x21..=0x7E)) if is_wide => plain.extend([b | 0x80, low | 0x80]),
             _ => {
-                // The end of the line ends it.
+                // Such a byte is an error among them, and the end of the line ends them.
+                plain.extend(is_wide.then_some(INVALID));
                 is_wide &= b != b'\n';
                 plain.push(b);
                 at -= 1;
             }
         }
     }
+    plain.extend(is_wide.then_some(INVALID));
     GBK.decode_without_bom_handling(&plain).0.into_owned()
 }
 
@@ -69,13 +74,19 @@ fn korean(bytes: &[u8]) -> String {
             0x0F => is_wide = false,
             0x1B => rest = rest.strip_prefix(b"$)C").unwrap_or(rest),
             0x21..=0x7E if is_wide => plain.push(b | 0x80),
-            _ => plain.push(b),
+            // Other bytes among them are errors.
+            _ => {
+                plain.extend(is_wide.then_some(INVALID));
+                plain.push(b);
+            }
         }
     }
+    plain.extend(is_wide.then_some(INVALID));
     EUC_KR.decode_without_bom_handling(&plain).0.into_owned()
 }
 
-/// UTF-7 (RFC 2152): UTF-16 in base64, behind each `+`.
+/// UTF-7 (RFC 2152): UTF-16 in base64, behind each `+`. A run that is no valid UTF-16 stays as written: mail programs that do not know the
+/// charset show all as written.
 fn utf7(bytes: &[u8]) -> String {
     let (mut text, mut rest) = (String::with_capacity(bytes.len()), bytes);
     while let Some((&b, after)) = rest.split_first() {
@@ -84,7 +95,7 @@ fn utf7(bytes: &[u8]) -> String {
             text.push(if b < 0x80 { char::from(b) } else { REPLACEMENT_CHARACTER });
             continue;
         }
-        let (mut bits, mut have, mut units) = (0u32, 0, Vec::new());
+        let (run, mut bits, mut have, mut units) = (rest, 0u32, 0, Vec::new());
         while let Some(sextet) = rest.first().and_then(|&b| crate::transfer::sextet(b)) {
             rest = &rest[1..];
             bits = bits << 6 | u32::from(sextet);
@@ -94,11 +105,21 @@ fn utf7(bytes: &[u8]) -> String {
                 units.push(u16::try_from(bits >> have & 0xFFFF).unwrap_or_default());
             }
         }
+        let written = &run[..run.len() - rest.len()];
         let ends = rest.strip_prefix(b"-");
-        if units.is_empty() {
-            text.push('+');
+        // The bits behind the last unit fill a digit, and are 0.
+        let is_whole = have < 6 && bits & ((1 << have) - 1) == 0;
+        let decoded: Result<String, _> = decode_utf16(units).collect();
+        match decoded.ok().filter(|_| is_whole && !written.is_empty()) {
+            Some(decoded) => text.push_str(&decoded),
+            None => {
+                text.push('+');
+                text.extend(written.iter().map(|&b| char::from(b)));
+                if !written.is_empty() {
+                    continue;
+                }
+            }
         }
-        text.extend(decode_utf16(units).map(|c| c.unwrap_or(REPLACEMENT_CHARACTER)));
         rest = ends.unwrap_or(rest);
     }
     text

@@ -20,6 +20,9 @@ pub(super) trait Tokens {
 
     /// How the tokenizer must continue after the start tag of an element.
     fn content_of(&self, name: &LocalName) -> TokenSinkResult<()>;
+
+    /// Whether `<![CDATA[` begins text here.
+    fn has_sections(&self) -> bool;
 }
 
 /// Bytes that may end an attribute.
@@ -65,6 +68,7 @@ impl<S: Tokens> Lexer<'_, S> {
             }
             // The second of these makes no token, which would change the count of bytes since the last token.
             [b'<'] | [b'<', b'/', b'>', ..] => None,
+            [b'<', b'!', b'[', ..] if self.sink.has_sections() => None,
             [b'<', b'!' | b'?' | b'/', ..] => {
                 let length = comment(rest).filter(|&length| is_bounded(&rest[..length]))?;
                 self.at += length;

@@ -42,7 +42,7 @@ mod transfer;
 
 pub use authres::{AuthenticationResults, MethodResult};
 pub use bidi::in_reading_order;
-pub use data::{data, is_data};
+pub use data::{contained, data, is_data};
 pub use decode::{Correspondents, Fields, header_fields, subject};
 pub use html::pieces;
 pub use mime::{MAX_DEPTH, MAX_PARTS, Visitor};

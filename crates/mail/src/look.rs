@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! How the text of an element is shown, by its style and that of outer elements.
 
-use super::names::{has_no_box, is_control, is_drawn_text, is_folded, is_never_shown, is_override, is_quote};
+use super::names::{
+    has_no_box, is_block, is_cell, is_control, is_drawn_text, is_folded, is_never_shown, is_override,
+    is_quote,
+};
 use super::piece::Piece;
 use super::style::{Colour, Ink, PAGE, PLAIN, Size, Style, TINY, WHOLE, alike, is_faint, times};
 use html5ever::local_name;
@@ -30,6 +33,12 @@ impl Visibility {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Look {
     pub(super) hidden: bool,
+    /// Whether an outer element cuts it off, but not inner boxes with a place of their own.
+    pub(super) clipped: bool,
+    /// Whether the first line of a block in it begins outside of every window, and whether that of the block around its text does.
+    pub(super) indent: bool,
+    pub(super) indented: bool,
+    pub(super) right_to_left: bool,
     /// Whether its content has no boxes, or only some beside the lines around it: words do not end there.
     pub(super) unboxed: bool,
     /// Whether it is a drawing, which shows no text outside of some elements.
@@ -59,6 +68,10 @@ impl Look {
     /// The look of a page.
     pub(super) const START: Self = Self {
         hidden: false,
+        clipped: false,
+        indent: false,
+        indented: false,
+        right_to_left: false,
         unboxed: false,
         is_drawing: false,
         opacity: WHOLE,
@@ -92,7 +105,7 @@ impl Look {
     /// Whether an element has a box, within one of this look.
     pub(super) fn holds_box(&self, style: &Style, tag: &Tag) -> bool {
         let is_folded = self.folded && is_folded(tag) != Some(false);
-        let is_away = style.is_none || style.hidden && style.is_apart;
+        let is_away = style.is_none || (style.hidden || style.clipped) && style.is_apart;
         !(self.unboxed || is_folded || is_away || has_no_box(tag))
     }
 
@@ -109,8 +122,16 @@ impl Look {
         // A layer does not cover its own content.
         let covers =
             !style.is_layer && (self.covers || !is_page && matches!(style.background, Some(Some(_))));
+        let clipped = self.clipped && !style.escapes;
+        let indent = style.indent.unwrap_or(self.indent);
+        let is_box = style.is_box.unwrap_or_else(|| is_block(&tag.name) || is_cell(&tag.name));
         Self {
-            hidden: self.hidden || style.hidden || behind,
+            // Nothing leaves a container in an element that is cut off.
+            hidden: self.hidden || style.hidden || behind || clipped && style.is_container,
+            clipped: clipped || style.clipped,
+            indent,
+            indented: if is_box { indent } else { self.indented },
+            right_to_left: style.right_to_left.unwrap_or(self.right_to_left),
             opacity: times(self.opacity, style.opacity.unwrap_or(WHOLE)),
             scale: times(self.scale, style.scale.unwrap_or(WHOLE)),
             folded: is_folded(tag).unwrap_or(self.folded),
@@ -134,7 +155,7 @@ impl Look {
 
     /// Whether content with this look takes space that somebody sees.
     pub(super) const fn is_displayed(&self) -> bool {
-        !(self.hidden || is_faint(self.opacity) || is_faint(self.scale))
+        !(self.hidden || self.clipped || is_faint(self.opacity) || is_faint(self.scale))
     }
 
     /// How text with this look is shown.
@@ -150,7 +171,8 @@ impl Look {
             Ink::Unknown => true,
         });
         let is_tiny = self.squeezed || times(self.size, self.scale) < TINY;
-        let is_unseen = self.folded || self.invisible || is_tiny || !(is_drawn || is_outlined);
+        let is_unseen =
+            self.folded || self.invisible || self.indented || is_tiny || !(is_drawn || is_outlined);
         if !self.is_displayed() || self.is_drawing || is_unseen {
             Visibility::Hidden
         } else if self.quoted {

@@ -7,6 +7,7 @@ use super::decode::{Mime, addresses, fields_of, name_and_value};
 use super::entity::{Delimiter, Delimiters, has_bare_returns, split_entity, split_part, with_line_feeds};
 use super::part::{File, Text, begins_html, is_text};
 use memchr::memmem;
+use std::collections::HashSet;
 use std::ops::Range;
 
 #[cfg(test)]
@@ -60,7 +61,7 @@ pub trait Visitor {
 
 /// Passes on the content of a whole message.
 pub(super) fn walk(message: &[u8], visitor: &mut dyn Visitor) {
-    let mut walk = Walk { visitor, parts: 0, blank: 0, from: Vec::new(), in_report: false };
+    let mut walk = Walk { visitor, parts: 0, blank: 0, from: Vec::new(), in_report: false, named: None };
     // Line ends of old machines, which mail programs accept if there are no others.
     let (head, body) = split_entity(message);
     if memchr::memchr(b'\n', body).is_none() && memchr::memchr(b'\r', body).is_some() {
@@ -91,6 +92,8 @@ struct Walk<'a> {
     from: Vec<u8>,
     /// Whether a report is open in the innermost message.
     in_report: bool,
+    /// In a multipart/related: the Content-IDs that its pages name so far.
+    named: Option<HashSet<String>>,
 }
 
 impl Walk<'_> {
@@ -105,7 +108,10 @@ impl Walk<'_> {
         let media = mime.media.clone();
         let media = media.as_ref().map_or(default, |(kind, sub)| (kind, sub));
         let media = mime.by_name(media).filter(|media| media.0 == "message").unwrap_or(media);
-        mime.is_related = place == Place::Related && media == ("text", "html");
+        // A page that no page refers to is shown below the root.
+        let is_named = |id: &String| self.named.as_ref().is_some_and(|named| named.contains(id));
+        mime.is_related =
+            place == Place::Related && media == ("text", "html") && mime.id.as_ref().is_some_and(is_named);
         match (media, &mime.boundary) {
             (("multipart" | "message", _), _) if depth >= MAX_DEPTH => {
                 self.leaf(&mime, "text", "plain", body)
@@ -175,6 +181,7 @@ impl Walk<'_> {
                 let text = Text { exact: &exact, shown, subtype: sub, is_attachment };
                 self.count(!text.is_blank());
                 if (kind, sub) == ("text", "html") && !is_file {
+                    self.named.iter_mut().for_each(|named| named.extend(ids_in(text.shown)));
                     self.visitor.html(text);
                 } else {
                     self.visitor.text(text);
@@ -204,11 +211,15 @@ impl Walk<'_> {
             self.in_report = true;
             self.visitor.report(is_of_daemon(&self.from));
         }
+        let outer = (multipart.sub == "related").then(|| self.named.replace(HashSet::new()));
         let before = (self.parts, self.blank);
         // If no delimiter is valid, those with text behind them count.
         let begins = |is_strict| multipart.delimiters(is_strict).any(|delimiter| !delimiter.closes);
         let is_strict = begins(true) || !begins(false);
         self.parts(multipart, is_strict, depth);
+        if let Some(outer) = outer {
+            self.named = outer;
+        }
         if is_report {
             self.in_report = was_in_report;
             self.visitor.report_end();
@@ -364,6 +375,15 @@ fn join_lines(text: &str) -> String {
         }
     }
     joined
+}
+
+/// The Content-IDs that a page names in `cid:` addresses, as far as a message may have parts.
+fn ids_in(page: &str) -> impl Iterator<Item = String> {
+    let addresses = memmem::find_iter(page.as_bytes(), b"cid:").take(MAX_PARTS);
+    addresses.map(|at| {
+        let id = &page[at + b"cid:".len()..];
+        id[..id.find(|c: char| c.is_whitespace() || "\"'<>)".contains(c)).unwrap_or(id.len())].to_owned()
+    })
 }
 
 /// A file that is not parsed.

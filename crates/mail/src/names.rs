@@ -207,7 +207,7 @@ pub(super) fn is_block(name: &LocalName) -> bool {
 }
 
 /// Elements that are laid out like a large letter.
-fn is_replaced(name: &LocalName) -> bool {
+pub(super) fn is_replaced(name: &LocalName) -> bool {
     matches!(
         *name,
         local_name!("audio")
@@ -242,18 +242,35 @@ pub(super) fn ends_word(name: &LocalName, by_display: Option<bool>) -> bool {
 pub(super) fn has_no_box(tag: &Tag) -> bool {
     let value = |name: LocalName| tag.attrs.iter().find(|a| a.name.local == name).map(|a| a.value.trim());
     match tag.name {
-        local_name!("template")
-        | local_name!("noframes")
-        | local_name!("noembed")
-        | local_name!("datalist")
-        | local_name!("rp") => true,
+        local_name!("template") | local_name!("noembed") => true,
         local_name!("audio") => value(local_name!("controls")).is_none(),
-        local_name!("dialog") => value(local_name!("open")).is_none(),
         local_name!("input") => {
             value(local_name!("type")).is_some_and(|kind| kind.eq_ignore_ascii_case("hidden"))
         }
-        _ => tag.attrs.iter().any(|a| &*a.name.local == "popover"),
+        _ => false,
     }
+}
+
+/// Whether the style sheet of browsers does not display an element; `display` may.
+pub(super) fn is_undisplayed(tag: &Tag) -> bool {
+    let has = |name: &str| tag.attrs.iter().any(|a| &*a.name.local == name);
+    const NAMES: [LocalName; 8] = [
+        local_name!("noframes"),
+        local_name!("datalist"),
+        local_name!("rp"),
+        local_name!("area"),
+        local_name!("base"),
+        local_name!("link"),
+        local_name!("meta"),
+        local_name!("param"),
+    ];
+    NAMES.contains(&tag.name) || tag.name == local_name!("dialog") && !has("open") || has("popover")
+}
+
+/// Whether an element has a background by attributes of old HTML (HTML standard, 15.3).
+pub(super) fn has_background(name: &LocalName) -> bool {
+    matches!(*name, local_name!("body") | local_name!("marquee"))
+        || is_of_table(name) && *name != local_name!("caption")
 }
 
 /// Fields and buttons, whose letters have a look of their own in browsers.
@@ -295,12 +312,9 @@ pub(super) fn is_never_shown(tag: &Tag) -> bool {
         | local_name!("video")
         | local_name!("audio")
         | local_name!("iframe")
-        | local_name!("noframes")
         | local_name!("noembed")
-        | local_name!("datalist")
         | local_name!("progress")
         | local_name!("meter")
-        | local_name!("rp")
         // In drawings and formulas: definitions and descriptions.
         | local_name!("defs")
         | local_name!("symbol")
@@ -312,15 +326,18 @@ pub(super) fn is_never_shown(tag: &Tag) -> bool {
         | local_name!("annotation")
         | local_name!("annotation-xml")
         | local_name!("mphantom") => true,
-        // An object without data shows its content instead, and a list of several rows its options.
-        local_name!("object") => has(local_name!("data")),
+        // An object shows its content if its data does not load, as others' data in mail, and a list of several rows its options.
+        local_name!("object") => {
+            let data = tag.attrs.iter().find(|a| a.name.local == local_name!("data"));
+            let scheme = data.and_then(|a| a.value.trim().split_once(':')).map(|(scheme, _)| scheme);
+            scheme.is_some_and(|scheme| scheme.eq_ignore_ascii_case("data") || scheme.eq_ignore_ascii_case("cid"))
+        }
         local_name!("select") => {
             let rows = tag.attrs.iter().find(|a| a.name.local == local_name!("size"));
             let rows = rows.and_then(|a| a.value.trim().parse::<u32>().ok());
             !has(local_name!("multiple")) && rows.is_none_or(|rows| rows < 2)
         }
-        local_name!("dialog") => !has(local_name!("open")),
-        _ => &*tag.name == "clippath" || tag.attrs.iter().any(|a| &*a.name.local == "popover"),
+        _ => &*tag.name == "clippath",
     }
 }
 

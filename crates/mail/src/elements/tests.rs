@@ -142,12 +142,66 @@ fn hidden_text_is_not_shown() {
         "<template>x<p>x</p></template>",
         "<video src=u:>x<b>x</b></video><audio>x</audio>",
         "<iframe src=u:><p>x</p></iframe><noframes>x</noframes><noembed>x</noembed>",
-        "<object data=u:>x</object><datalist><option>x</datalist><select><option>x</select>",
+        "<object data=cid:u>x</object><datalist><option>x</datalist><select><option>x</select>",
         "<dialog>x</dialog><div popover>x</div><ruby><rp>x</rp></ruby>",
         "<details><p>x</p></details>",
         "<div style='background:#123456 none'><p style='color:#123456'>x</p></div>",
+        // Attributes of other elements than these, and colours that are none.
+        "<div bgcolor=black style='color:#fff'>x</div><div background=x style='color:#fff'>x</div>",
+        "<body bgcolor='#00 00 00'><font color=black>x</font></body>",
+        "<div style='height:4px;overflow:hidden'>x</div>",
+        "<object data='data:text/plain,y'>x</object>",
+        "<div style='text-indent:-9999px'>x<p>x</p></div>",
+        "<div style='height:0;overflow:hidden;position:relative'><p style='position:absolute'>x</p></div>",
+        "<div style='height:0;overflow:hidden'><p style='position:relative'><b style='position:absolute'>x</b></p></div>",
+        "<div style='position:absolute;left:-9999px;right:0'>x</div>",
+        "<p style='transform:translateX(-600px) translateX(-600px)'>x</p>",
+        "<p style='color:#000;background:linear-gradient(#000,#000)'>x</p>",
+        "<style>p:read-only:defined:not(:required):not(:open){display:none}</style><p>x</p>",
     ] {
         assert_eq!(shown(&format!("one {span}two")), "one two", "{span}");
+    }
+}
+
+/// Browsers ignore a declaration with a value that they do not know, so that the one before it counts.
+#[test]
+fn invalid_values_show_nothing() {
+    for style in [
+        "color:#fff;color:#12345",
+        "color:#fff;color:rgb(1,2)",
+        "color:#fff;color:red blue",
+        "color:#fff;color:12",
+        "color:#fff;color:foo(1)",
+        "font:0/0 a;font:12px",
+        "font:0/0 a;font:foo",
+        "font:0/0 a;font:700 a",
+        "transform:scale(0);transform:foo(1)",
+        "clip-path:inset(50%);clip-path:foo",
+        "filter:opacity(0);filter:foo",
+        "display:none;display:-moz-box",
+        "display:none;display:run-in",
+    ] {
+        assert_eq!(shown(&format!("one <p style='{style}'>x</p>")), "one ", "{style}");
+    }
+    for style in [
+        "color:#fff;color:color-mix(in srgb, red, blue)",
+        "color:#fff;color:rgb(from white 0 g b)",
+        "color:#fff;color:rgb(calc(1 + 2) 3 4)",
+        "color:#fff;color:-webkit-link",
+        "color:#fff;color:var(--x)",
+        "font:0/0 a;font:italic 12px / 14px Arial",
+        "font:0/0 a;font:caption",
+        "font:0/0 a;font:100% Arial",
+        "font:0/0 a;font:700 12px/1.5 Arial",
+        "font:0/0 a;font:bold medium a",
+        "font:0/0 a;font:12px/2 \"A B\"",
+        "transform:scale(0);transform:rotate(1deg) translate(1px)",
+        "filter:opacity(0);filter:var(--x)",
+        "display:none;--t:foo;display:var(--t)",
+        "display:none;--u: ;display:var(--u)",
+        "-ms-transform:scale(0)",
+    ] {
+        assert_eq!(shown(&format!("one <p style='{style}'>x</p>")), "one x", "{style}");
     }
 }
 
@@ -254,6 +308,43 @@ fn shown_text_is() {
         "<p style='background:rgb(0, 51, 102);color:#fff'>x</p>",
         "<svg><text>x</text></svg>",
         "</span></b></nonsense>x",
+    ] {
+        assert_eq!(shown(&format!("one {span}")), "one x", "{span}");
+    }
+}
+
+#[test]
+fn text_that_a_place_or_an_attribute_does_not_hide_is_shown() {
+    for span in [
+        "<td bgcolor='rgb(0,0,0)' style='color:#000'>x</td>",
+        "<font color='rgb(255,255,255)'>x</font>",
+        "<font color='#fff0'>x</font>",
+        "<font color=transparent>x</font>",
+        "<div bgcolor=black style='color:#000'>x</div>",
+        "<object data=u:>x</object>",
+        "<div style='height:0;overflow-x:clip'>x</div>",
+        "<div style='height:0;min-height:fit-content;overflow:hidden'>x</div>",
+        "<dialog style='display:block'>x</dialog>",
+        "<div popover style='display:block'>x</div>",
+        "<datalist style='display:block'><option>x</datalist>",
+        "<noframes style='display:block'>x</noframes>",
+        "<div style='height:0;overflow:hidden'><p style='position:absolute'>x</p></div>",
+        "<div style='width:1px;height:1px;overflow:hidden'><p style='position:fixed'>x</p></div>",
+        "<p style='position:relative;left:0;right:9999px'>x</p>",
+        "<p style='position:sticky;left:-9999px'>x</p>",
+        "<div style='text-indent:-9999px'><br>x</div>",
+        "<div style='text-indent:-9999px'><p style='text-indent:0'>x</p></div>",
+        "<p style='margin-left:-9999px;padding-left:9999px'>x</p>",
+        "<p style='text-indent:-9999px;padding-left:9999px'>x</p>",
+        "<p style='margin-left:-9999px;text-align:right'>x</p>",
+        "<p style='position:absolute;left:-9999px;right:0;text-align:right'>x</p>",
+        "<p style='transform:translateX(-9999px) translateX(9999px)'>x</p>",
+        "<p style='transform:rotateY(90deg) rotateY(-90deg)'>x</p>",
+        "<p style='color:#fff;filter:invert(1)'>x</p>",
+        "<p style='color:#fff;box-shadow:inset 0 0 0 300px #000'>x</p>",
+        "<p style='color:#000;background:linear-gradient(#000,#000) 0/0 0'>x</p>",
+        "<p style='color:#000;background-image:linear-gradient(#000,#000);background-size:0'>x</p>",
+        "<style>p:not(:target-within){display:none}</style><p>x</p>",
     ] {
         assert_eq!(shown(&format!("one {span}")), "one x", "{span}");
     }

@@ -30,13 +30,32 @@ fn visible_text() {
     assert_eq!(seen("<script>never closed"), "");
 }
 
+/// In these, no element holds raw text (HTML standard, 13.2.6.5).
+#[test]
+fn drawings_and_formulas_hold_elements_and_text() {
+    for root in ["svg", "math"] {
+        for raw in
+            ["style", "title", "script", "textarea", "iframe", "xmp", "noembed", "noframes", "plaintext"]
+        {
+            assert_eq!(seen(&format!("<{root}><{raw}/></{root}>one")), "one", "{root} {raw}");
+        }
+        assert_eq!(seen(&format!("<{root}><style><p>one</p>")), "one", "{root}");
+    }
+    assert_eq!(seen("<svg><style>no</style><text>one</text></svg>"), "one");
+    assert_eq!(seen("<svg><text><![CDATA[one <b>]]></text></svg>"), "one <b>");
+    assert_eq!(seen("<math><mtext><![CDATA[one]]></mtext></math>"), "one");
+    assert_eq!(seen("<p><![CDATA[no]]>one"), "one");
+    assert_eq!(seen("<svg><foreignObject><style>no</style>one</foreignObject></svg>"), "one");
+}
+
 /// Pieces of HTML, ordinary and not.
 const SOUP: &str = "< </ <! <!-- --> -- - ! > <p> </p> <P <a\u{a0}href=\" <a\u{a0}href=' \" ' = / \t \n \r \r\n & &amp; &amp \
     &ampx &not &notit; &notin; &copy= &#65; &#x41 &# &#0; &#150; &#x80; &#xD800; &#1114112; &#99999999999; &x; \0 a b \
     wort\u{a0} é \u{feff} <style> </style> </STYLE\u{a0} <title> </title> <script> </script> <textarea> </textarea> \
     <br/> <?xml?> <!DOCTYPE\u{a0}html> <![endif]--> <!--[if\u{a0}mso]> <b> </b> <span\u{a0}style='display:none'> \
     </span> <td\u{a0}class=x\u{a0}y=z\u{a0}y=w> <img\u{a0}src=http://a.example/?a=b&c=d> <> </> </\u{a0}x> <a\"b> \
-    <a=b> <a\u{a0}b=> <a\u{a0}b\u{a0}=\u{a0}c> <a\u{a0}b/c> <plaintext> <a\u{a0}b='c'd=\"e&lt\"> LONG";
+    <a=b> <a\u{a0}b=> <a\u{a0}b\u{a0}=\u{a0}c> <a\u{a0}b/c> <plaintext> <a\u{a0}b='c'd=\"e&lt\"> LONG \
+    <svg> </svg> <math> </math> <mtext> <desc> <style/> <title/> <![CDATA[ ]]>";
 
 proptest! {
     /// The fast lexer and the tokenizer give the same pieces.
@@ -167,6 +186,19 @@ fn text_of_style_sheets_is_read() {
         assert_eq!(page(css, "<p class=x>x</p>"), "x", "{css}");
     }
     for css in [
+        "p{font-size:0} p::before{content:'a';font-size:16px}",
+        "p{color:#fff} p::before{content:'a';color:#000}",
+        "p{visibility:hidden} p::before{content:'a';visibility:visible}",
+        "p{background:#000} p::before{content:'a';color:#fff}",
+    ] {
+        assert!(page(css, "<p class=x>x</p>").starts_with('a'), "{css}");
+    }
+    assert_eq!(page("meta{display:block}meta::before{content:attr(content)}", "<meta content=a>x"), "ax");
+    assert_eq!(
+        page("meta::before{content:attr(content)}img::before{content:'a'}", "<meta content=a><img>x"),
+        "x"
+    );
+    for css in [
         "p::before{content:'a'} p::before{content:5px} .z::before{content:none}",
         ":root{--a:'a'} p::before{content:var(--a)}",
         "p::before{content:'a'} p::before{content:var(--b)}",
@@ -201,6 +233,22 @@ fn reversed_text_is_read_in_visual_order() {
     ] {
         assert_eq!(seen(html).replace('\n', " "), "one two", "{html}");
     }
+}
+
+/// The cells of a row follow the direction of its text.
+#[test]
+fn cells_from_right_to_left_are_boxes() {
+    let boxes = |html: &str| {
+        let mut all = Vec::new();
+        pieces(html, &mut |piece| match piece {
+            Piece::Boxes { reversed } => all.push(reversed),
+            Piece::Box { .. } => all.push(false),
+            _ => (),
+        });
+        all
+    };
+    assert_eq!(boxes("<table dir=rtl><tr><td>b<td>a</table>"), [true, false, false]);
+    assert_eq!(boxes("<div dir=rtl><table dir=ltr><tr><td>b<td>a</table></div>"), [false; 0]);
 }
 
 #[test]

@@ -93,9 +93,38 @@ fn the_root_of_related_parts_is_shown() {
             parts.iter().map(|part| format!("--b\nContent-Type: text/html\n{part}\n")).collect();
         script(&format!("Content-Type: multipart/related; boundary=b{kind}\n\n{parts}--b--"))
     };
-    assert_eq!(related("", &["\none", "\ntwo"]), ["html one", "html two (aside)"]);
-    let parts = ["\none", "Content-ID: <r>\n\ntwo"];
-    assert_eq!(related("; start=\"<r>\"", &parts), ["html one (aside)", "html two"]);
+    let frame = "\none <img src='cid:r'>";
+    assert_eq!(
+        related("", &[frame, "Content-ID: <r>\n\ntwo"]),
+        [&format!("html {}", &frame[1..]), "html two (aside)"]
+    );
+    // Mail programs show a page that the root does not name.
+    assert_eq!(related("", &["\none", "Content-ID: <r>\n\ntwo"]), ["html one", "html two"]);
+    assert_eq!(related("", &[frame, "\ntwo"]).last().map(String::as_str), Some("html two"));
+    let parts = ["Content-ID: <q>\n\none", "Content-ID: <r>\n\ntwo <img src=cid:q>"];
+    assert_eq!(related("; start=\"<r>\"", &parts), ["html one", "html two <img src=cid:q>"]);
+    let plain = "Content-Type: multipart/related; boundary=b\n\n--b\n\none\n--b\nContent-ID: <r>\nContent-Type: text/html\n\ntwo\n--b--";
+    assert_eq!(script(plain), ["text one", "html two"]);
+}
+
+#[test]
+fn only_a_bare_word_makes_a_file_of_a_part() {
+    let page = |disposition: &str| {
+        script(&format!("Content-Type: text/html\nContent-Disposition: {disposition}\n\none"))
+    };
+    for file in ["attachment", "ATTACHMENT; filename=x", "attachment ;x"] {
+        assert_eq!(page(file), ["text one"], "{file}");
+    }
+    for shown in ["\"attachment\"", "(c) attachment", "attachment\"", "inline", "x; attachment"] {
+        assert_eq!(page(shown), ["html one"], "{shown}");
+    }
+    for name in ["x.asc", "x.md", "x.csv"] {
+        assert_eq!(
+            script(&format!("Content-Type: application/octet-stream; name={name}\n\none")),
+            ["text one"]
+        );
+    }
+    assert_eq!(script("Content-Type: application/pgp\n\none"), ["text one"]);
 }
 
 #[test]

@@ -16,6 +16,8 @@ pub(super) enum Slot {
     /// Words end at its edges.
     Parts,
     Float,
+    /// Its lines end at its right side.
+    AlignsRight,
     Invisible,
     Faint,
     Height,
@@ -82,6 +84,8 @@ pub(super) enum Slot {
     ClipsToText,
     Background,
     Picture,
+    /// The picture may leave some of the background free.
+    PictureInPart,
 }
 
 /// The value of a declaration.
@@ -157,8 +161,17 @@ pub(super) const fn perhaps(slot: Slot, value: Value) -> Option<Value> {
         (Slot::FontSize, Value::Times(64..)) => Some(Value::Size(PLAIN)),
         (Slot::FontSize, _) => None,
         // These show text that others hide.
-        (Slot::ClipsToText | Slot::Layer | Slot::Moves, Value::Hides(true)) => Some(value),
-        (Slot::ClipsToText | Slot::Layer | Slot::Moves, _) | (_, Value::Hides(true)) => None,
+        (
+            Slot::ClipsToText | Slot::Layer | Slot::Moves | Slot::AlignsRight | Slot::PictureInPart,
+            Value::Hides(is_shown),
+        ) => {
+            if is_shown {
+                Some(value)
+            } else {
+                None
+            }
+        }
+        (_, Value::Hides(true)) => None,
         _ => Some(Value::Hides(false)),
     }
 }

@@ -46,6 +46,8 @@ pub(super) enum Simple {
     Root,
     /// Never true while a message is read: under the mouse, visited.
     Never,
+    /// A state of fields and the like; whether all other elements fit it.
+    OfState(bool),
     /// Unknown here.
     Unknown,
 }
@@ -108,7 +110,7 @@ impl Selector {
             ..Needs::default()
         };
         for simple in others() {
-            needs.attributes |= matches!(simple, Simple::Attribute(_));
+            needs.attributes |= matches!(simple, Simple::Attribute(_) | Simple::OfState(_));
             needs.siblings |= matches!(simple, Simple::Nth { among: Among::Such(_), .. });
             needs.following |=
                 matches!(simple, Simple::Has(_) | Simple::Empty | Simple::Nth { from_end: true, .. });

@@ -9,6 +9,7 @@ use cssparser::{
     AtRuleParser, CowRcStr, DeclarationParser, ParseError, Parser, ParserState, QualifiedRuleParser,
     RuleBodyItemParser, RuleBodyParser, Token,
 };
+use std::borrow::Cow;
 
 /// A declaration that may hide text.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -120,11 +121,25 @@ pub(super) fn of_value(
     let start = input.state();
     while input.next().is_ok() {}
     let text = input.slice_from(start.position());
-    if text.contains('\\') || text.contains("/*") {
+    let unescaped;
+    let text = if text.contains('\\') || text.contains("/*") {
         input.reset(&start);
-        read(name, scope.resolve(plain(input).trim()).trim(), scope, emit);
+        unescaped = plain(input);
+        unescaped.trim()
     } else {
-        read(name, scope.resolve(text.trim()).trim(), scope, emit);
+        text.trim()
+    };
+    let (resolved, mut is_read) = (scope.resolve(text), false);
+    read(name, resolved.trim(), scope, &mut |declaration| {
+        is_read = true;
+        emit(declaration);
+    });
+    if let Cow::Owned(resolved) = resolved
+        && !is_read
+    {
+        // Invalid only with the value of a custom property, it still takes the place of earlier declarations.
+        let mark = if resolved.contains('!') { "unset!important" } else { "unset" };
+        read(name, mark, scope, emit);
     }
 }
 

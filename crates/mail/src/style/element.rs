@@ -2,15 +2,14 @@
 //! The style of an element, from its attributes and the style sheets.
 
 use super::cascade::{Cascade, Rank, Slot, Value, WHOLE};
-use super::colour::{Colour, PAGE, alike};
+use super::colour::Colour;
 use super::declaration::Attributes;
-use super::length::TINY;
-use super::painting::{backdrop, ink};
+use super::painting::legacy_colour;
 use super::place::is_small;
 use super::sheet::Sheet;
 use super::tree::Node;
 use super::vars::Scope;
-use crate::names::is_block;
+use crate::names::{has_background, is_block, is_undisplayed};
 use html5ever::tokenizer::Tag;
 use html5ever::{LocalName, local_name};
 
@@ -42,6 +41,18 @@ pub(crate) struct PageState {
 pub(crate) struct Style {
     /// Whether it and its content take no space, or only space that nobody sees.
     pub(crate) hidden: bool,
+    /// Whether it is so small that it cuts off all its content, but for boxes with a place of their own.
+    pub(crate) clipped: bool,
+    /// Whether it has such a place, by which it leaves an outer element that is no container.
+    pub(crate) escapes: bool,
+    /// Whether inner boxes have their place in it.
+    pub(crate) is_container: bool,
+    /// Whether the first lines of blocks in it begin outside of every window.
+    pub(crate) indent: Option<bool>,
+    /// Whether it is a block, if its style decides that.
+    pub(crate) is_box: Option<bool>,
+    /// Whether its text reads from right to left.
+    pub(crate) right_to_left: Option<bool>,
     /// Whether it has no box, by `display: none`.
     pub(crate) is_none: bool,
     /// Whether its box is apart from the lines around it: it floats, has a place of its own, or stands in a line.
@@ -84,9 +95,15 @@ impl Style {
         let PageState { cascade, attributes } = known;
         cascade.clear();
         let mut is_styled = sheet.apply(tag, node, cascade);
+        if is_undisplayed(tag) {
+            cascade.add(Slot::NotDisplayed, Rank::HINT, Value::Hides(true));
+            is_styled = true;
+        }
         for attribute in &tag.attrs {
             let value = attribute.value.trim();
             let mut hint = |slot, value| cascade.add(slot, Rank::HINT, value);
+            let mut colour =
+                |slot| legacy_colour(value).into_iter().for_each(|colour| hint(slot, Value::Colour(colour)));
             match attribute.name.local {
                 local_name!("style") => {
                     let scope = Scope { page: sheet.vars(), own: &[] };
@@ -95,8 +112,8 @@ impl Style {
                     });
                 }
                 local_name!("hidden") => hint(Slot::NotDisplayed, Value::Hides(true)),
-                local_name!("color") if tag.name == local_name!("font") => hint(Slot::Colour, ink(value)),
-                local_name!("text") if tag.name == local_name!("body") => hint(Slot::Colour, ink(value)),
+                local_name!("color") if tag.name == local_name!("font") => colour(Slot::Colour),
+                local_name!("text") if tag.name == local_name!("body") => colour(Slot::Colour),
                 // Links have their own colour.
                 local_name!("href") if tag.name == local_name!("a") => hint(Slot::Colour, Value::Unknown),
                 local_name!("dir") => {
@@ -104,8 +121,8 @@ impl Style {
                 }
                 local_name!("width") if is_picture(&tag.name) => hint(Slot::Width, is_small(value)),
                 local_name!("height") if is_picture(&tag.name) => hint(Slot::Height, is_small(value)),
-                local_name!("bgcolor") => hint(Slot::Background, backdrop(value)),
-                local_name!("background") => hint(Slot::Picture, Value::Unknown),
+                local_name!("bgcolor") if has_background(&tag.name) => colour(Slot::Background),
+                local_name!("background") if has_background(&tag.name) => hint(Slot::Picture, Value::Unknown),
                 _ => continue,
             }
             is_styled = true;
@@ -114,20 +131,8 @@ impl Style {
     }
 
     /// The style of inserted text, which has no element.
-    pub(super) fn alone(cascade: &Cascade) -> Self {
+    pub(crate) fn alone(cascade: &Cascade) -> Self {
         Self::by(cascade, &local_name!("span"))
-    }
-
-    /// Whether text of this style is invisible on a white page, in any surroundings.
-    pub(super) fn hides(&self) -> bool {
-        let is_drawn = match self.fill.flatten().or(self.ink) {
-            Some(Ink::Of(ink)) => self.background.is_some() || !alike(ink, PAGE),
-            Some(Ink::Transparent) => false,
-            _ => true,
-        };
-        let is_tiny = matches!(self.size, Some(Size::Of(..TINY)));
-        let is_faint = is_faint(self.opacity.unwrap_or(WHOLE)) || is_faint(self.scale.unwrap_or(WHOLE));
-        self.hidden || self.invisible == Some(true) || is_tiny || is_faint || !is_drawn
     }
 
     fn by(cascade: &Cascade, name: &LocalName) -> Self {
@@ -148,8 +153,15 @@ impl Style {
         let clips_to_text = cascade.hides(Slot::ClipsToText);
         let is_moved = cascade.hides(Slot::Moved);
         let shares = Shares::of(cascade, name);
+        let (is_flat, is_container) = (is_flat(cascade, name), is_container(cascade, name));
         Self {
-            hidden: is_hidden(cascade, name),
+            hidden: is_hidden(cascade, name) || is_flat && is_container,
+            clipped: is_flat,
+            escapes: cascade.hides(Slot::OutOfFlow),
+            is_container,
+            indent: flag(Slot::Indent).map(|indent| indent && !cascade.hides(Slot::PaddingLeft)),
+            is_box: if is_box(cascade, name) { Some(true) } else { flag(Slot::Block) },
+            right_to_left: flag(Slot::RightToLeft),
             is_none: cascade.hides(Slot::NotDisplayed),
             is_apart: is_apart(cascade),
             parts: flag(Slot::Parts),
@@ -173,24 +185,35 @@ impl Style {
                     _ => Some(Ink::Transparent),
                 },
             ],
-            background: match (cascade.get(Slot::Picture), cascade.get(Slot::Background)) {
-                (Some(Value::Colour(colour)), _) => Some(Some(colour)),
-                (Some(Value::Unknown), _) | (_, Some(Value::Unknown)) => Some(None),
-                (_, Some(Value::Colour(colour))) => Some(Some(colour)),
-                _ => None,
-            },
+            background: background(cascade),
             behind: is_moved && cascade.hides(Slot::Behind),
             is_layer: is_moved && cascade.hides(Slot::Layer),
             lays_out: cascade.hides(Slot::LaysOut).then(|| cascade.hides(Slot::Reversed)),
-            order: match cascade.get(Slot::Order) {
-                Some(Value::Number(number)) => number,
-                _ => 0,
-            },
+            order: order(cascade),
             reversed: match (flag(Slot::Override), flag(Slot::RightToLeft)) {
                 (Some(true), direction) => Some(direction == Some(true)),
                 _ => None,
             },
         }
+    }
+}
+
+/// The colour behind an element.
+fn background(cascade: &Cascade) -> Option<Option<Colour>> {
+    match (cascade.get(Slot::Picture), cascade.get(Slot::Background)) {
+        (Some(Value::Colour(_)), _) if cascade.hides(Slot::PictureInPart) => Some(None),
+        (Some(Value::Colour(colour)), _) => Some(Some(colour)),
+        (Some(Value::Unknown), _) | (_, Some(Value::Unknown)) => Some(None),
+        (_, Some(Value::Colour(colour))) => Some(Some(colour)),
+        _ => None,
+    }
+}
+
+/// The number of an element among boxes.
+fn order(cascade: &Cascade) -> i16 {
+    match cascade.get(Slot::Order) {
+        Some(Value::Number(number)) => number,
+        _ => 0,
     }
 }
 
@@ -266,35 +289,50 @@ pub(crate) fn times(outer: u32, share: u32) -> u32 {
     u32::try_from(product).unwrap_or(u32::MAX)
 }
 
-/// Whether an element takes no space, or only space that nobody sees.
-fn is_hidden(cascade: &Cascade, name: &LocalName) -> bool {
+/// Whether an element is a box so small that nobody sees its content.
+fn is_flat(cascade: &Cascade, name: &LocalName) -> bool {
     let hides = |slot| cascade.hides(slot);
-    let is_block = is_box(cascade, name);
     let clips = hides(Slot::Clips) || hides(Slot::Contains);
-    let cuts = is_block && clips || *name == local_name!("svg");
+    let cuts = is_box(cascade, name) && clips || *name == local_name!("svg");
     let heights = [Slot::Height, Slot::MaxHeight, Slot::LineHeight];
     let is_low = heights.into_iter().any(hides) && !hides(Slot::MinHeight) && !hides(Slot::PaddingBottom);
     let is_thin = (hides(Slot::Width) || hides(Slot::MaxWidth)) && !hides(Slot::MinWidth);
-    let is_flat = cuts && (is_low || is_thin || hides(Slot::IndentOut));
-    let sides = [Slot::Left, Slot::Right, Slot::Top, Slot::Bottom];
-    let is_moved = hides(Slot::Moved) && sides.into_iter().any(hides);
-    let anywhere = [Slot::NotDisplayed, Slot::MarginLeft, Slot::ClipPath, Slot::Filter, Slot::Mask];
-    let in_a_box = [
-        Slot::Indent,
-        Slot::Transform,
-        Slot::Translate,
-        Slot::Rotate,
-        Slot::ContentHidden,
-        Slot::MarginTop,
-        Slot::PaddingLeft,
-    ];
+    // An animation may enlarge it after a while.
+    cuts && (is_low || is_thin || hides(Slot::IndentOut)) && !hides(Slot::Moves)
+}
+
+/// Whether inner boxes with a place of their own have it in an element (CSS Positioned Layout Module Level 3, 2.1).
+fn is_container(cascade: &Cascade, name: &LocalName) -> bool {
+    let sets = |slot| cascade.get(slot).is_some_and(|value| value != Value::Inherit);
+    let anyhow = [Slot::Transform, Slot::Translate, Slot::Scale, Slot::Rotate, Slot::Filter];
+    let is_moved = cascade.hides(Slot::Moved) || cascade.hides(Slot::Contains);
+    is_moved || anyhow.into_iter().any(sets) || *name == local_name!("svg")
+}
+
+/// Whether an element takes no space, or only space that nobody sees.
+fn is_hidden(cascade: &Cascade, name: &LocalName) -> bool {
+    let hides = |slot| cascade.hides(slot);
+    // The left side and the top decide where a box is.
+    let is_auto = |slot| matches!(cascade.get(slot), None | Some(Value::Inherit));
+    let moves = |first, second| hides(first) || is_auto(first) && hides(second);
+    // A box that begins far to the left of its end shows text at that end.
+    let is_at_end = hides(Slot::AlignsRight) || hides(Slot::RightToLeft);
+    let is_left =
+        moves(Slot::Left, Slot::Right) && !(is_at_end && !is_auto(Slot::Right) && !hides(Slot::Right));
+    let is_moved = hides(Slot::Moved) && (is_left || moves(Slot::Top, Slot::Bottom));
+    // Of these two, one brings back what the other moves away.
+    let is_back = hides(Slot::PaddingLeft) && (hides(Slot::MarginLeft) || hides(Slot::Indent));
+    let is_beside = hides(Slot::MarginLeft) && !is_at_end && !is_back;
+    let anywhere = [Slot::NotDisplayed, Slot::ClipPath, Slot::Filter, Slot::Mask];
+    let in_a_box = [Slot::Transform, Slot::Translate, Slot::Rotate, Slot::ContentHidden, Slot::MarginTop];
     // An animation may show its content after a while.
     if hides(Slot::Moves) && !hides(Slot::NotDisplayed) {
         return false;
     }
+    let is_away = in_a_box.into_iter().any(hides) || hides(Slot::PaddingLeft) && !is_back;
     anywhere.into_iter().any(hides)
-        || is_flat
         || is_moved
-        || is_block && in_a_box.into_iter().any(hides)
+        || is_beside
+        || is_box(cascade, name) && is_away
         || hides(Slot::OutOfFlow) && hides(Slot::Clip)
 }

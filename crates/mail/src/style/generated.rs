@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Text that style sheets insert before or behind that of elements (CSS Generated Content Module Level 3).
 
-use super::cascade::Rank;
+use super::cascade::{Cascade, Rank};
 use super::compound::{Pseudo, Selector};
 use super::tree::Own;
 use super::vars::Scope;
 use cssparser::{ParseError, Parser, Token};
+use std::rc::Rc;
 
 /// Bytes of text that one rule may insert.
 const MAX_TEXT: usize = 1 << 10;
@@ -18,6 +19,8 @@ const ATTRIBUTE: char = '\0';
 pub(super) struct Generated {
     selector: Selector,
     rank: Rank,
+    /// The declarations for its text.
+    cascade: Rc<Cascade>,
     /// Empty if it only keeps other rules from inserting text.
     content: String,
 }
@@ -70,8 +73,8 @@ impl Generated {
     pub(super) const MAX: usize = 32;
 
     /// A rule with this selector and text.
-    pub(super) fn new(selector: Selector, content: &str, rank: Rank) -> Self {
-        Self { selector, rank, content: content.to_owned() }
+    pub(super) fn new(selector: Selector, content: &str, cascade: Rc<Cascade>, rank: Rank) -> Self {
+        Self { selector, rank, cascade, content: content.to_owned() }
     }
 
     /// Whether it inserts no text.
@@ -89,6 +92,11 @@ impl Generated {
 
     pub(super) const fn rank(&self) -> Rank {
         self.rank
+    }
+
+    /// The declarations for its text.
+    pub(super) fn cascade(&self) -> &Cascade {
+        &self.cascade
     }
 
     /// The text for an element.

@@ -160,8 +160,27 @@ fn one(simple: &Simple, own: &Rc<Own>, node: &Node, budget: &Budget) -> Applies 
         Simple::Empty => Applies::Perhaps,
         Simple::Root => sure(&*own.kind == "html"),
         Simple::Never => Applies::No,
+        Simple::OfState(of_others) => {
+            if has_state(own) {
+                Applies::Perhaps
+            } else {
+                sure(*of_others)
+            }
+        }
         Simple::Unknown => Applies::Perhaps,
     }
+}
+
+/// Whether an element has a state that readers, programs or its content change.
+fn has_state(own: &Own) -> bool {
+    const STATEFUL: [&str; 16] = [
+        "input", "select", "textarea", "button", "form", "fieldset", "output", "object", "option",
+        "optgroup", "details", "dialog", "progress", "meter", "video", "audio",
+    ];
+    // Names with a dash are for elements that scripts define.
+    STATEFUL.contains(&&*own.kind)
+        || own.kind.contains('-')
+        || own.attributes.iter().any(|(name, _)| &**name == "contenteditable")
 }
 
 /// The number of an element among others.

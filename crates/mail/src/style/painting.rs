@@ -2,8 +2,9 @@
 //! The paint of letters, and the background.
 
 use super::cascade::{Slot, Value};
-use super::colour::{PAGE, Paint, alike, of_gradient, paint};
-use super::length::{functions, length, number, words};
+use super::colour::{Colour, PAGE, Paint, alike, of_gradient, paint};
+use super::length::{closing, functions, length, number, words};
+use cssparser::color::parse_named_color;
 
 pub(super) fn is_of_paint(name: &str) -> bool {
     matches!(
@@ -13,6 +14,9 @@ pub(super) fn is_of_paint(name: &str) -> bool {
             | "background-color"
             | "background-image"
             | "background-clip"
+            | "background-size"
+            | "background-repeat"
+            | "box-shadow"
             | "-webkit-background-clip"
             | "-webkit-text-fill-color"
             | "-webkit-text-stroke"
@@ -36,6 +40,7 @@ pub(super) fn paints(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) 
         "color" if is_invalid(value) => (),
         "color" => set(Slot::Colour, ink(value)),
         "-webkit-text-fill-color" if is_around => set(Slot::Fill, Value::Inherit),
+        "-webkit-text-fill-color" if is_invalid(value) => (),
         "-webkit-text-fill-color" => set(Slot::Fill, ink(value)),
         "text-shadow" => set(Slot::Shadow, outline(value)),
         "-webkit-text-stroke" => {
@@ -48,13 +53,22 @@ pub(super) fn paints(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) 
             set(Slot::Mask, Value::Hides(of_gradient(value) == Some(Paint::Transparent)));
         }
         "background-clip" | "-webkit-background-clip" => set(Slot::ClipsToText, Value::Hides(word("text"))),
+        // A broad one is like a background.
+        "box-shadow" if words(value).any(|word| word.eq_ignore_ascii_case("inset")) => {
+            set(Slot::Picture, Value::Unknown);
+        }
+        "box-shadow" => (),
+        "background-size" | "background-repeat" => set(Slot::PictureInPart, Value::Hides(is_of_part(value))),
         "background-image" => set(Slot::Picture, picture(value)),
         "background-color" if is_none => set(Slot::Background, Value::Inherit),
+        "background-color" if is_invalid(value) && !word("currentcolor") => (),
         "background-color" => set(Slot::Background, backdrop(value)),
         _ => {
             set(Slot::Picture, picture(value));
             let clips = words(value).any(|word| word.eq_ignore_ascii_case("text"));
             set(Slot::ClipsToText, Value::Hides(clips));
+            let size = words(value).any(|word| word.starts_with('/') || word.ends_with('/'));
+            set(Slot::PictureInPart, Value::Hides(size || words(value).any(is_of_part)));
             let behind = match words(value).find_map(paint) {
                 _ if is_none => Value::Inherit,
                 Some(Paint::Opaque(colour)) => Value::Colour(colour),
@@ -67,7 +81,12 @@ pub(super) fn paints(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) 
     }
 }
 
-/// Whether a value is a word that names no colour, so that browsers ignore it. Of their own colours, most names end alike.
+/// Functions whose value is a colour, or any value.
+#[rustfmt::skip]
+const COLOURS: [&str; 22] = ["rgb", "rgba", "hsl", "hsla", "hwb", "lab", "lch", "oklab", "oklch", "ictcp", "color", "color-mix", "light-dark",
+    "contrast-color", "color-contrast", "device-cmyk", "color-layers", "alpha", "var", "env", "attr", "if"];
+
+/// Whether browsers ignore a value since it is no colour.
 fn is_invalid(value: &str) -> bool {
     const OWN: [&str; 13] = [
         "text",
@@ -84,11 +103,46 @@ fn is_invalid(value: &str) -> bool {
         "menu",
         "workspace",
     ];
-    let lower = value.to_ascii_lowercase();
-    paint(value).is_none()
-        && !matches!(&*lower, "initial" | "revert" | "revert-layer")
-        && lower.bytes().all(|b| b.is_ascii_lowercase())
-        && !OWN.iter().any(|end| lower.ends_with(end))
+    let lower = value.trim().to_ascii_lowercase();
+    if let Some((name, after)) = lower.split_once('(') {
+        let end = closing(after).unwrap_or(after.len());
+        let is_custom = name.starts_with('-') || after.contains("var(") || after.contains("env(");
+        let is_one = after.len() <= end + 1;
+        return !(is_custom || is_one && COLOURS.contains(&name) && has_channels(name, &after[..end]));
+    }
+    // Of browsers' own colours, most names end alike. Pages without a document type may omit the mark.
+    let is_word = |word: &str| word.bytes().all(|b| b.is_ascii_lowercase() || b == b'-');
+    let is_own = is_word(&lower) && (lower.starts_with('-') || OWN.iter().any(|end| lower.ends_with(end)));
+    let is_old = lower.len() == 3 && lower.bytes().all(|b| b.is_ascii_digit());
+    paint(value).is_none() && !is_own && !is_old && !matches!(&*lower, "initial" | "revert" | "revert-layer")
+}
+
+/// Whether the arguments of a colour's function may be its channels and an opacity.
+fn has_channels(name: &str, list: &str) -> bool {
+    let is_plain = matches!(name, "rgb" | "rgba" | "hsl" | "hsla" | "hwb");
+    if !is_plain || list.contains('(') || list.trim_start().starts_with("from ") {
+        return true;
+    }
+    let is_number =
+        |part: &str| part == "none" || part.starts_with(|c: char| c.is_ascii_digit() || "+-.".contains(c));
+    let parts: Vec<&str> =
+        list.split([',', '/', ' ', '\t', '\n', '\r']).filter(|part| !part.is_empty()).collect();
+    let commas = list.matches(',').count();
+    parts.iter().all(|part| is_number(part))
+        && matches!(parts.len(), 3 | 4)
+        && (commas == 0 || commas + 1 == parts.len())
+}
+
+/// Whether a size or a repetition may leave some of the background free.
+fn is_of_part(value: &str) -> bool {
+    let is_whole = |word: &str| {
+        ["auto", "cover", "100%", "repeat", "round"].iter().any(|whole| word.eq_ignore_ascii_case(whole))
+    };
+    let is_number = |word: &str| word.starts_with(|c: char| c.is_ascii_digit() || c == '.');
+    words(value).any(|word| {
+        !is_whole(word)
+            && (is_number(word) || word.to_ascii_lowercase().ends_with("repeat") || word.contains("repeat-"))
+    })
 }
 
 /// Whether a value has a picture, which hides the colour behind it.
@@ -153,6 +207,37 @@ pub(super) fn ink(text: &str) -> Value {
         Some(Paint::Transparent) => Value::Transparent,
         None => Value::Unknown,
     }
+}
+
+/// The colour of an attribute of old HTML (HTML standard, 2.3.6): any text but these names has one.
+pub(super) fn legacy_colour(text: &str) -> Option<Colour> {
+    let text = text.trim().to_ascii_lowercase();
+    if text.is_empty() || text == "transparent" {
+        return None;
+    }
+    if let Ok((red, green, blue)) = parse_named_color(&text) {
+        return Some([red, green, blue]);
+    }
+    let digit = |c: char| c.to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+    let short: Option<Vec<u8>> = text
+        .strip_prefix('#')
+        .filter(|digits| digits.len() == 3)
+        .and_then(|d| d.chars().map(digit).collect());
+    if let Some(&[red, green, blue]) = short.as_deref() {
+        return Some([red, green, blue].map(|digit| digit * 17));
+    }
+    let starts_with_mark = text.starts_with('#');
+    let zeros = |c: char| std::iter::repeat_n(digit(c).unwrap_or(0), if c > '\u{FFFF}' { 2 } else { 1 });
+    let text = text.chars().flat_map(zeros).take(128);
+    let mut digits: Vec<u8> = text.skip(usize::from(starts_with_mark)).collect();
+    digits.resize(digits.len().max(1).next_multiple_of(3), 0);
+    let third = digits.len() / 3;
+    let parts = [0, 1, 2].map(|n| &digits[n * third + third.saturating_sub(8)..(n + 1) * third]);
+    // Zeros that all three begin with do not count, and of the rest the first two digits do.
+    let length = parts[0].len();
+    let zeros =
+        (0..length).take_while(|&at| at + 2 < length && parts.iter().all(|part| part[at] == 0)).count();
+    Some(parts.map(|part| part[zeros..].iter().take(2).fold(0, |all, digit| all * 16 + digit)))
 }
 
 /// The background with this colour.

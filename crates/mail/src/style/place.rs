@@ -7,7 +7,7 @@ use super::length::{AWAY, FAR, PLAIN, functions, length, number, words};
 use super::shape::{clips_all, cuts_all, scale_of, transforms_away, turns_edge_on};
 
 /// Pixels of a box below which no letter in it is readable.
-const FLAT: f32 = 3.0;
+const FLAT: f32 = 5.0;
 
 /// Pixels of blur from which on no letter is readable.
 const BLURRED: f32 = 20.0;
@@ -15,13 +15,13 @@ const BLURRED: f32 = 20.0;
 #[rustfmt::skip]
 pub(super) fn is_of_place(name: &str) -> bool {
     matches!(name, "display" | "visibility" | "opacity" | "height" | "max-height" | "min-height" | "width" | "max-width" | "min-width" | "line-height" | "overflow"
-        | "overflow-x" | "overflow-y" | "position" | "float" | "left" | "right" | "top" | "bottom" | "text-indent" | "margin"
+        | "overflow-x" | "overflow-y" | "position" | "float" | "text-align" | "left" | "right" | "top" | "bottom" | "text-indent" | "margin"
         | "margin-left" | "margin-top" | "clip" | "clip-path" | "transform" | "font" | "font-size" | "letter-spacing"
         | "block-size" | "max-block-size" | "min-block-size" | "inline-size" | "max-inline-size" | "min-inline-size" | "overflow-block" | "overflow-inline" | "inset"
         | "inset-inline" | "inset-block" | "inset-inline-start" | "inset-inline-end" | "inset-block-start" | "inset-block-end"
         | "padding" | "padding-left" | "padding-inline" | "padding-inline-start" | "padding-bottom" | "padding-block" | "padding-block-end"
         | "margin-inline" | "margin-inline-start" | "margin-block" | "margin-block-start" | "translate" | "scale" | "rotate"
-        | "zoom" | "filter" | "-webkit-filter" | "-webkit-clip-path" | "-webkit-transform" | "-moz-transform" | "-ms-transform"
+        | "zoom" | "filter" | "-webkit-filter" | "-webkit-clip-path" | "-webkit-transform" | "-moz-transform"
         | "flex-direction" | "flex-flow" | "-webkit-flex-direction" | "-webkit-flex-flow" | "order" | "-webkit-order"
         | "contain" | "content-visibility" | "z-index" | "direction" | "unicode-bidi")
 }
@@ -29,9 +29,20 @@ pub(super) fn is_of_place(name: &str) -> bool {
 /// Whether browsers accept such a value; they ignore declarations with invalid ones. A value that depends on others counts as valid.
 fn is_valid(name: &str, value: &str) -> bool {
     let is_of_all = matches!(value, "inherit" | "initial" | "unset" | "revert" | "revert-layer");
+    let known: Option<&[&str]> = match name {
+        "transform" | "-webkit-transform" | "-moz-transform" => Some(&MOVES),
+        "filter" | "-webkit-filter" => Some(&FILTERS),
+        "clip-path" | "-webkit-clip-path" => Some(&SHAPES),
+        _ => None,
+    };
+    if let Some(known) = known {
+        let depends = || ["var(", "env(", "attr(", "if("].iter().any(|function| value.contains(function));
+        return is_of_all || is_list(value, known) || depends();
+    }
     is_of_all
         || value.contains('(')
         || match name {
+            "font" => is_font(value),
             "display" => words(value).all(|word| DISPLAYS.contains(&word)) && !value.is_empty(),
             "visibility" => matches!(value, "visible" | "hidden" | "collapse"),
             "opacity" | "zoom" => number(value).is_some() || name == "zoom" && value == "normal",
@@ -52,13 +63,44 @@ fn is_valid(name: &str, value: &str) -> bool {
         }
 }
 
+/// Functions and words of lists of them.
+#[rustfmt::skip]
+const MOVES: [&str; 22] = ["none", "matrix", "matrix3d", "translate", "translatex", "translatey", "translatez", "translate3d", "scale", "scalex",
+    "scaley", "scalez", "scale3d", "rotate", "rotatex", "rotatey", "rotatez", "rotate3d", "skew", "skewx", "skewy", "perspective"];
+#[rustfmt::skip]
+const FILTERS: [&str; 12] = ["none", "blur", "brightness", "contrast", "drop-shadow", "grayscale", "hue-rotate", "invert", "opacity", "saturate",
+    "sepia", "url"];
+#[rustfmt::skip]
+const SHAPES: [&str; 18] = ["none", "inset", "circle", "ellipse", "polygon", "path", "rect", "xywh", "shape", "url", "border-box", "padding-box",
+    "content-box", "margin-box", "fill-box", "stroke-box", "view-box", "text"];
+
+/// Whether each word of a value begins with one of these.
+fn is_list(value: &str, known: &[&str]) -> bool {
+    let mut all = words(value).map(|word| word.split('(').next().unwrap_or(word)).peekable();
+    all.peek().is_some() && all.all(|word| known.contains(&word))
+}
+
+/// Whether a `font` has a size and a family behind it, or is one of a browser.
+fn is_font(value: &str) -> bool {
+    let mut words = words(value).map(|word| word.split('/').next().unwrap_or(word));
+    // A number alone is a weight.
+    let is_size = |word: &str| {
+        let is_word = matches!(word, "normal" | "none" | "auto") || word.starts_with('-');
+        word == "0" || is_measure(word) && word.parse::<f32>().is_err() && !is_word
+    };
+    if !words.any(is_size) {
+        return matches!(value, "caption" | "icon" | "menu" | "message-box" | "small-caption" | "status-bar");
+    }
+    words.any(|word| word.starts_with(|c: char| !c.is_ascii_digit() && c != '.'))
+}
+
 /// Words of a `display`.
 #[rustfmt::skip]
-const DISPLAYS: [&str; 42] = ["none", "contents", "block", "inline", "flow", "flow-root", "run-in", "table", "flex", "grid", "ruby", "math",
+const DISPLAYS: [&str; 36] = ["none", "contents", "block", "inline", "flow", "flow-root", "table", "flex", "grid", "ruby", "math",
     "list-item", "inline-block", "inline-table", "inline-flex", "inline-grid", "inline-list-item", "table-row-group", "table-header-group",
     "table-footer-group", "table-row", "table-cell", "table-column-group", "table-column", "table-caption", "ruby-base", "ruby-text",
-    "ruby-base-container", "ruby-text-container", "block-ruby", "grid-lanes", "inline-grid-lanes", "masonry", "box", "-webkit-box",
-    "-webkit-inline-box", "-webkit-flex", "-webkit-inline-flex", "-moz-box", "-ms-flexbox", "-ms-grid"];
+    "ruby-base-container", "ruby-text-container", "block-ruby", "grid-lanes", "inline-grid-lanes", "-webkit-box",
+    "-webkit-inline-box", "-webkit-flex", "-webkit-inline-flex"];
 
 /// Keywords for a length.
 #[rustfmt::skip]
@@ -106,13 +148,7 @@ pub(super) fn places(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) 
         "max-width" | "max-inline-size" => set(Slot::MaxWidth, below(FLAT)),
         // A bare number is a multiple of the letters' size.
         "line-height" => set(Slot::LineHeight, below(0.1)),
-        "position" => {
-            set(Slot::Moved, Value::Hides(matches!(value, "absolute" | "fixed" | "relative" | "sticky")));
-            set(Slot::OutOfFlow, Value::Hides(matches!(value, "absolute" | "fixed")));
-        }
-        "float" => {
-            set(Slot::Float, Value::Hides(matches!(value, "left" | "right" | "inline-start" | "inline-end")));
-        }
+        "position" | "float" | "text-align" | "direction" | "unicode-bidi" => flows(name, value, set),
         "clip" => set(Slot::Clip, Value::Hides(clips_all(value))),
         "font" | "font-size" => set(Slot::FontSize, letters(name, value)),
         "letter-spacing" => set(
@@ -123,14 +159,13 @@ pub(super) fn places(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) 
                 _ => Value::Hides(length(value).is_some_and(|pixels| pixels <= -16.0)),
             },
         ),
-        "direction" => set(Slot::RightToLeft, Value::Hides(value == "rtl")),
-        "unicode-bidi" => {
-            set(Slot::Override, Value::Hides(value.ends_with("bidi-override") || value == "isolate-override"))
-        }
         _ if name.contains("flex") || name.ends_with("order") => orders(name, value, set),
         _ if name.starts_with("overflow") => {
-            let clips = words(value).any(|v| matches!(v, "hidden" | "clip" | "scroll" | "auto"));
-            set(Slot::Clips, Value::Hides(clips));
+            let is_clip = |v| matches!(v, "hidden" | "clip" | "scroll" | "auto" | "overlay");
+            // That leaves what overflows below visible, or cut by an earlier declaration.
+            if (name, value) != ("overflow-x", "clip") {
+                set(Slot::Clips, Value::Hides(value != "clip visible" && words(value).any(is_clip)));
+            }
         }
         _ if ["margin", "padding", "inset"].into_iter().any(|start| name.starts_with(start)) => {
             sides(name, value, set)
@@ -140,12 +175,41 @@ pub(super) fn places(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) 
     }
 }
 
+/// The place of a box among others, and the direction of its text.
+fn flows(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) {
+    match name {
+        "position" => {
+            // A sticky box never leaves the box around it.
+            set(Slot::Moved, Value::Hides(matches!(value, "absolute" | "fixed" | "relative")));
+            set(Slot::OutOfFlow, Value::Hides(matches!(value, "absolute" | "fixed")));
+        }
+        "text-align" => {
+            set(
+                Slot::AlignsRight,
+                Value::Hides(matches!(value, "right" | "end" | "-webkit-right" | "-moz-right")),
+            );
+        }
+        "float" => {
+            set(Slot::Float, Value::Hides(matches!(value, "left" | "right" | "inline-start" | "inline-end")));
+        }
+        "direction" if matches!(value, "ltr" | "rtl") => set(Slot::RightToLeft, Value::Hides(value == "rtl")),
+        "direction" => set(Slot::RightToLeft, Value::Inherit),
+        _ => {
+            set(Slot::Override, Value::Hides(value.ends_with("bidi-override") || value == "isolate-override"))
+        }
+    }
+}
+
 /// Whether a length is one in which a letter is readable.
 fn is_high(value: &str) -> Value {
-    Value::Hides(length(value).is_some_and(|pixels| pixels >= FLAT))
+    let is_of_content = matches!(value, "min-content" | "max-content" | "fit-content");
+    Value::Hides(is_of_content || length(value).is_some_and(|pixels| pixels >= FLAT))
 }
 
 fn away(value: &str, first: f32, last: f32) -> Value {
+    if value == "auto" {
+        return Value::Inherit;
+    }
     Value::Hides(length(value).is_some_and(|pixels| pixels <= first || pixels >= last))
 }
 
@@ -227,7 +291,8 @@ fn orders(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) {
 fn transforms(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) {
     match name {
         "text-indent" => {
-            set(Slot::Indent, away_left(value));
+            let is_around = matches!(value, "inherit" | "unset" | "revert" | "revert-layer");
+            set(Slot::Indent, if is_around { Value::Inherit } else { away_left(value) });
             // By the width of its box, which hides it if the box clips.
             let is_out = value.strip_suffix('%').and_then(number).is_some_and(|share| share >= 100.0);
             set(Slot::IndentOut, Value::Hides(is_out));
@@ -245,7 +310,13 @@ fn transforms(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) {
         // 0 has no effect.
         "zoom" => set(Slot::Zoom, share(number(value).filter(|&factor| factor > 0.0))),
         "filter" | "-webkit-filter" => {
-            set(Slot::Filter, Value::Hides(functions(value).any(filters_all)));
+            let filters = Value::Hides(functions(value).any(filters_all));
+            // With these, the colours that a reader sees are unknown.
+            let turns = |(name, _): (&str, _)| matches!(name, "invert" | "brightness" | "contrast" | "url");
+            if functions(value).any(turns) {
+                set(Slot::Picture, Value::Unknown);
+            }
+            set(Slot::Filter, if value == "none" { Value::Inherit } else { filters });
         }
         "contain" => {
             let is_cut = words(value).any(|word| matches!(word, "paint" | "strict" | "content"));
@@ -258,7 +329,8 @@ fn transforms(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) {
             set(Slot::Layer, Value::Hides(level.is_some()));
         }
         _ => {
-            set(Slot::Transform, Value::Hides(functions(value).any(transforms_away)));
+            let is_away = Value::Hides(transforms_away(value));
+            set(Slot::Transform, if value == "none" { Value::Inherit } else { is_away });
             set(Slot::Shrinks, share(Some(functions(value).map(scale_of).product())));
         }
     }

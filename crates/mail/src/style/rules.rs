@@ -4,7 +4,6 @@
 use super::cascade::{Cascade, Found, Origin, Rank, perhaps};
 use super::compound::Selector;
 use super::declaration::{self, Declaration};
-use super::element::Style;
 use super::find::style_elements;
 use super::generated::{Generated, content};
 use super::media::{self, Applies};
@@ -122,16 +121,15 @@ impl Reader<'_> {
         }
         let mut cascade = Cascade::default();
         found.iter().for_each(|&(slot, rank, value)| cascade.add(slot, rank, value));
-        let hides = Style::alone(&cascade).hides();
+        let cascade = Rc::new(cascade);
         for selector in context.selectors.iter() {
             match (selector.pseudo, &block.content) {
                 (None, _) => sheet.add(selector, &found),
                 (Some(_), Some(content)) if is_sure => {
-                    let text = if hides { "" } else { content };
                     let specificity = selector.specificity;
                     let rank =
                         Rank { is_important: false, origin: context.origin, specificity, order: *order };
-                    sheet.add_generated(Generated::new(selector.clone(), text, rank));
+                    sheet.add_generated(Generated::new(selector.clone(), content, Rc::clone(&cascade), rank));
                 }
                 _ => (),
             }

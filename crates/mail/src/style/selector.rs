@@ -312,12 +312,17 @@ fn of_name(name: &str) -> Option<Vec<Simple>> {
         "disabled" => Simple::Attribute(Attribute::named("disabled")),
         "root" => Simple::Root,
         "hover" | "active" | "focus" | "focus-visible" | "focus-within" | "visited" | "target"
-        | "fullscreen" | "modal" | "popover-open" | "local-link" | "target-within" => Simple::Never,
-        "enabled" | "read-only" | "read-write" | "placeholder-shown" | "default" | "indeterminate"
-        | "valid" | "invalid" | "in-range" | "out-of-range" | "required" | "optional" | "user-valid"
-        | "user-invalid" | "autofill" | "blank" | "defined" | "host" | "scope" | "open" | "muted"
-        | "paused" | "playing" | "picture-in-picture" | "first" | "left" | "right" | "current" | "past"
-        | "future" | "heading" => Simple::Unknown,
+        | "fullscreen" | "modal" | "popover-open" => Simple::Never,
+        "scope" => Simple::Root,
+        "read-only" | "defined" => Simple::OfState(true),
+        "enabled" | "read-write" | "placeholder-shown" | "default" | "indeterminate" | "valid"
+        | "invalid" | "in-range" | "out-of-range" | "required" | "optional" | "user-valid"
+        | "user-invalid" | "autofill" | "open" | "muted" | "paused" | "playing" | "picture-in-picture" => {
+            Simple::OfState(false)
+        }
+        "blank" | "host" | "first" | "left" | "right" | "current" | "past" | "future" | "heading" => {
+            Simple::Unknown
+        }
         _ if name.starts_with('-') => Simple::Unknown,
         _ => return None,
     }])

@@ -135,20 +135,30 @@ fn is_flat_shape(list: &str) -> bool {
     !points.is_empty() && area(&points) < 1.0
 }
 
-/// Whether a function of a `transform` hides the box.
-pub(super) fn transforms_away((name, list): (&str, &str)) -> bool {
-    let all = || arguments(list).flat_map(words);
-    match name {
-        "translate" | "translatex" | "translatey" | "translate3d" => {
-            all().take(2).any(|by| length(by).is_some_and(|pixels| pixels <= -AWAY || pixels >= FAR))
-        }
-        "rotatex" | "rotatey" => is_edge_on(list),
-        "rotate3d" => matches!(*all().collect::<Vec<_>>(), [x, y, z, angle] if turns_by([x, y, z], angle)),
-        "matrix" | "matrix3d" => {
-            matrix(list).is_some_and(|(_, by)| by.iter().any(|by| *by <= -AWAY || *by >= FAR))
-        }
-        _ => false,
+/// Whether the functions of a `transform` together move a box out of every window, or turn it edge-on.
+pub(super) fn transforms_away(value: &str) -> bool {
+    let (mut moved, mut turns) = ([0.0; 2], 0);
+    for (name, list) in functions(value) {
+        let all = || arguments(list).flat_map(words);
+        let by = |at| all().nth(at).and_then(length).unwrap_or(0.0);
+        let (by, is_turn) = match name {
+            "translatey" => ([0.0, by(0)], false),
+            "translatex" => ([by(0), 0.0], false),
+            "translate" | "translate3d" => ([by(0), by(1)], false),
+            "matrix" | "matrix3d" => (matrix(list).map_or([0.0; 2], |(_, by)| by), false),
+            "rotatex" | "rotatey" => ([0.0; 2], is_edge_on(list)),
+            "rotate3d" => {
+                let is_turn =
+                    matches!(*all().collect::<Vec<_>>(), [x, y, z, angle] if turns_by([x, y, z], angle));
+                ([0.0; 2], is_turn)
+            }
+            _ => continue,
+        };
+        moved = [moved[0] + by[0], moved[1] + by[1]];
+        turns += usize::from(is_turn);
     }
+    // A second turn brings it back.
+    turns % 2 == 1 || moved.iter().any(|by| *by <= -AWAY || *by >= FAR)
 }
 
 /// The factor by which a function of a `transform` changes the size of letters, in the direction in which it shrinks them most.
@@ -265,7 +275,7 @@ mod tests {
             ("matrix3d", "1,0,0,0,0,1,0,0,0,0,1,0,-9999,0,0,1", true),
             ("translate", "0, -9999px", true),
         ] {
-            assert_eq!(transforms_away((name, list)), expected, "{name}({list})");
+            assert_eq!(transforms_away(&format!("{name}({list})")), expected, "{name}({list})");
         }
         for (name, list, expected) in [
             ("matrix", "0,0,0,0,0,0", 0.0),

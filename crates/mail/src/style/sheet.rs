@@ -191,15 +191,15 @@ impl Sheet {
         true
     }
 
-    /// The text that rules insert before or behind that of an element.
-    pub(crate) fn generated(&self, node: Option<&Node>, pseudo: Pseudo) -> Option<String> {
+    /// The text that rules insert before or behind that of an element, and the declarations for it.
+    pub(crate) fn generated(&self, node: Option<&Node>, pseudo: Pseudo) -> Option<(String, &Cascade)> {
         let node = node.filter(|_| !self.generated.is_empty() && !self.budget.is_over())?;
         let fitting = self.generated.iter().filter(|generated| {
             generated.is_for(pseudo)
                 && matching::fits(generated.selector(), node, &self.budget) == Applies::Yes
         });
         let highest = fitting.max_by_key(|generated| generated.rank())?;
-        (!highest.is_empty()).then(|| highest.text(&node.own))
+        (!highest.is_empty()).then(|| (highest.text(&node.own), highest.cascade()))
     }
 
     /// Adds the declarations of a rule for one of its selectors.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Calendars (RFC 5545) and cards (RFC 6350): the few properties that people write. Programs make all others, alike for unrelated people.
 
+use bulkmark_mail::{Piece, contained, is_data, pieces};
 use std::fmt::Write;
 
 /// Components whose properties describe the entry. Other components have time zones and alarms.
@@ -13,14 +14,17 @@ const ANSWERS: [&str; 4] = ["REPLY", "COUNTER", "REFRESH", "DECLINECOUNTER"];
 const COMMAND: usize = 62;
 
 /// Properties whose value is text.
-const TEXTS: [&str; 4] = ["SUMMARY", "DESCRIPTION", "NOTE", "TITLE"];
+const TEXTS: [&str; 6] = ["SUMMARY", "DESCRIPTION", "LOCATION", "COMMENT", "NOTE", "TITLE"];
+
+/// Words of the shortest name that is read: it is none.
+const NAME: usize = 8;
 
 /// Whether a part of this subtype of `text` is a calendar or card.
 pub(super) fn is_record(subtype: &str) -> bool {
     matches!(subtype, "calendar" | "x-vcalendar" | "vcard" | "x-vcard" | "directory")
 }
 
-/// The text of a calendar or card, a line each: summary, description and organiser of entries, or the notes of a card without names and
+/// The text of a calendar or card, a line each: summary, description, place and organiser of entries, or the notes of a card without names and
 /// addresses; nothing for an answer to an invitation. Without any entry, the text as written. One pass.
 pub(super) fn text(record: &str) -> String {
     // A line that begins with a blank continues the line before.
@@ -42,8 +46,9 @@ pub(super) fn text(record: &str) -> String {
             // Alarms are nested in entries.
             component = if has(&["VALARM"]) { ENTRIES[0] } else { "" };
         } else if ENTRIES.iter().any(|entry| component.eq_ignore_ascii_case(entry)) {
-            if is(&TEXTS) {
+            if is(&TEXTS) || is(&["FN"]) && value.split_whitespace().nth(NAME - 1).is_some() {
                 unescape(value, &mut text);
+                shown_instead(parameters, &mut text);
             } else if is(&["ORGANIZER"]) {
                 let of_name = |(name, value): (&str, _)| name.eq_ignore_ascii_case("CN").then_some(value);
                 let organiser = parameters.split(';').find_map(|p| p.split_once('=').and_then(of_name));
@@ -62,6 +67,20 @@ fn split(line: &str) -> Option<(&str, &str)> {
         b == b':' && !in_quotes
     })?;
     Some((&line[..colon], &line[colon + 1..]))
+}
+
+/// Appends the text that some programs show instead of a value (RFC 5545, 3.2.1), if the parameters contain it.
+fn shown_instead(parameters: &str, out: &mut String) {
+    let mut quoted = parameters.split('"').skip(1).step_by(2);
+    let data = quoted.find_map(|quoted| contained(quoted).filter(|_| !is_data(quoted)));
+    if let Some(data) = data {
+        pieces(&String::from_utf8_lossy(&data), &mut |piece| match piece {
+            Piece::Text(text) => out.push_str(text),
+            Piece::Break => out.push('\n'),
+            _ => (),
+        });
+        out.push('\n');
+    }
 }
 
 /// Appends a value, with a line end behind it.
@@ -115,9 +134,13 @@ mod tests {
         let record = "BEGIN:VCALENDAR\r\nPRODID:program\r\nMETHOD:REQUEST\r\nBEGIN:VTIMEZONE\r\nTZID:x\r\nDESCRIPTION:no\r\nEND:VTIMEZONE\r\n\
             BEGIN:VEVENT\r\nORGANIZER;X=\"a:b\";CN=\"Tim Tester\":mailto:t@b.example\r\nBEGIN:VALARM\r\nDESCRIPTION:Reminder\r\n\
             END:VALARM\r\nSUMMARY;LANGUAGE=en:Cheap\\, good\r\nDESCRIPTION:one\\n\r\n two\\\\\r\nLOCATION:x\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n";
-        assert_eq!(text(record), "Tim Tester\nCheap, good\none\ntwo\\\n");
+        assert_eq!(text(record), "Tim Tester\nCheap, good\none\ntwo\\\nx\n");
         assert_eq!(text(&record.replace("REQUEST", "reply")), "");
         assert_eq!(text("BEGIN:VCARD\nFN:x\nitem1.NOTE:about me\nEND:VCARD\n"), "about me\n");
+        assert_eq!(text("BEGIN:VCARD\nFN:a b c d e f g h\nEND:VCARD\n"), "a b c d e f g h\n");
+        let other =
+            "BEGIN:VEVENT\nDESCRIPTION;X=y;ALTREP=\"data:text/html;x=y,<p>one%20<b>two\":three\nEND:VEVENT\n";
+        assert_eq!(text(other), "three\n\none two\n");
         assert_eq!(text("Buy this: now"), "Buy this: now");
     }
 

@@ -142,6 +142,11 @@ impl Words {
             sink.link(token);
             return;
         }
+        // No word is that long: programs that show a blank or a box there part words by it.
+        if token.len() > LONGEST && token.contains(shows_nothing) {
+            let words = token.split(shows_nothing).filter(|word| !word.is_empty());
+            return words.for_each(|word| self.token(word, has, sink));
+        }
         let is_wide = has & class::WIDE != 0 && !token.is_ascii();
         let is_address = has & class::AT != 0 && is_address(token);
         if is_address || !is_wide && (token.len() > LONGEST || has & class::DIGIT != 0 && is_random(token)) {
@@ -221,8 +226,12 @@ impl CharacterCache {
 /// pattern of Braille and the fillers of Hangul look like blanks.
 fn separates_words(c: char) -> bool {
     let looks_blank = matches!(c, '\u{2800}' | '\u{115F}' | '\u{1160}' | '\u{3164}' | '\u{FFA0}');
-    let shows_nothing = matches!(c, '\u{B}' | '\u{C}' | '\u{85}' | '\u{2028}' | '\u{2029}');
-    looks_blank || c.is_whitespace() && !shows_nothing
+    looks_blank || c.is_whitespace() && !shows_nothing(c)
+}
+
+/// White space that some mail programs do not show.
+const fn shows_nothing(c: char) -> bool {
+    matches!(c, '\u{B}' | '\u{C}' | '\u{85}' | '\u{2028}' | '\u{2029}')
 }
 
 fn is_address(token: &str) -> bool {
@@ -272,6 +281,10 @@ mod tests {
         );
         assert_eq!(seen("买一送一 ok"), "买 一 送 一 ok");
         assert_eq!(seen("mil\u{b}lion gar\u{c}den gär\u{c}ten re\u{1}port"), "mllllon garden garten report");
+        let words = ["garden"; 8];
+        for parts in ["\u{b}", "\u{c}", "\u{85}", "\u{2028}"] {
+            assert_eq!(seen(&words.join(parts)), words.join(" "), "{parts:?}");
+        }
         // Marks of other scripts on Latin letters, and in their own words.
         for mark in [
             '\u{591}',
