@@ -54,8 +54,6 @@ fn as_in_json(text: &str) -> String {
 fn or_end<T>(written: io::Result<T>) -> io::Result<T> {
     written.map_err(|e| match e.kind() {
         io::ErrorKind::BrokenPipe => std::process::exit(ENDED_BY_SIGPIPE),
-        // The writer of a loop repeats it by this kind.
-        io::ErrorKind::Interrupted => e,
         kind => io::Error::new(kind, format!("cannot write to standard output: {e}")),
     })
 }
