@@ -237,7 +237,7 @@ fn what_was_refused_for_a_recipient_is_found_with_the_command_that_allows_it() {
     let command = one["allow"].as_str().unwrap();
     assert!(code == 0 && text.contains(&format!("to allow the mailing: {command}")), "{text}");
     let programs = std::path::Path::new(program()).parent().unwrap();
-    let pasted = Command::new("sh").args(["-c", command]).env("PATH", programs).output().unwrap();
+    let pasted = Command::new("/bin/sh").args(["-c", command]).env("PATH", programs).output().unwrap();
     assert!(pasted.status.success(), "{command}: it names the configuration: {pasted:?}");
     assert!(sends("anna@box.test", &offer("Benedikt")).verdict().contains("; held=allowed"));
     // They are deleted where the configuration no longer wants them.
