@@ -346,7 +346,7 @@ fn a_hostile_partner_has_bounds() {
     assert_eq!(post(&mut http, &body).status, 204);
     let line = wait_for_line(|| list(&own), &[&signature(5001)]);
     assert!(line.contains("by x at pf1 (partner), waits for a second partner"), "{line}");
-    assert!(line.contains("  for 2months 29days "), "the year 9999 is far: {line}");
+    assert!(!line.contains("until 9999-"), "the year 9999 is far: {line}");
     assert_eq!(list(&own).lines().count(), 1);
     assert_eq!(metrics(&at_own)["bulkmark_paused"], 0.0);
     let again = (0..200).map(|_| post(&mut http, &body)).find(|reply| reply.status != 204).unwrap();
@@ -440,7 +440,7 @@ fn a_milter_bounds_what_servers_send() {
     };
     let (_stand_in, one) = server(Some(good));
     let at_one = one.start();
-    wait_for_line(|| list(&one), &[&signature(0), "  for 2months 29days "]);
+    wait_for_line(|| list(&one), &[&signature(0), "  until 2"]);
     assert!(!list(&one).contains(&signature(99_999)), "it would not end");
     let (_stand_in, two) = server(Some(many));
     let at_two = two.start();
