@@ -3,9 +3,9 @@
 
 use super::problems::{Event, Jump, Problem, Problems, Refusals};
 use crate::control::Daemon;
-use crate::net::own_name;
 use bulkmark_ledger::now;
 use bulkmark_policy::Action;
+use bulkmark_sync::RemoteError;
 use humantime_serde::re::humantime::format_rfc3339_seconds;
 use parking_lot::Mutex;
 use reqwest::{Client, Url};
@@ -69,8 +69,8 @@ impl Waiting {
     }
 }
 
-/// Checks `daemon` for problems and posts them to `url`. Never returns.
-pub async fn watch(daemon: Arc<Daemon>, url: Url) {
+/// Checks `daemon` for problems and posts them to `url`, as those of the machine `name`. Never returns.
+pub async fn watch(daemon: Arc<Daemon>, url: Url, name: String) {
     let host = url.host_str().unwrap_or_default().to_owned();
     let http = Client::builder()
         .user_agent(concat!("bulkmark/", env!("CARGO_PKG_VERSION")))
@@ -87,8 +87,8 @@ pub async fn watch(daemon: Arc<Daemon>, url: Url) {
         problems.check(find(&daemon, jump), now())
     };
     let send = |event: Event| {
-        let (http, url, daemon) = (http.clone(), url.clone(), Arc::clone(&daemon));
-        async move { post(&http, &url, &daemon, &event).await.map_err(|why| (event, why)) }
+        let (http, url, body) = (http.clone(), url.clone(), body(daemon.name, &name, &event));
+        async move { post(&http, &url, body).await.map_err(|why| (event, why)) }
     };
     look_and_send(look, send, &host, CHECK_INTERVAL).await;
 }
@@ -129,8 +129,8 @@ async fn look_and_send<F>(
     tokio::join!(looks, sends);
 }
 
-/// Posts one event. The error never contains the address, which may be a secret.
-async fn post(http: &Client, url: &Url, daemon: &Daemon, event: &Event) -> Result<(), String> {
+/// Returns an event of a daemon at a machine as JSON.
+fn body(daemon: &str, name: &str, event: &Event) -> String {
     let time = |seconds| format_rfc3339_seconds(UNIX_EPOCH + Duration::from_secs(seconds)).to_string();
     let Event { begins, problem, since, at } = event;
     let body = json!({
@@ -140,11 +140,16 @@ async fn post(http: &Client, url: &Url, daemon: &Daemon, event: &Event) -> Resul
         "text": problem.text,
         "since": time(*since),
         "at": time(*at),
-        "daemon": daemon.name,
-        "host": own_name(),
+        "daemon": daemon,
+        "host": name,
     });
-    let request = http.post(url.clone()).header("content-type", "application/json").body(body.to_string());
-    let answer = request.send().await.map_err(|e| e.without_url().to_string())?;
+    body.to_string()
+}
+
+/// Posts one event. The error never contains the address, which may be a secret.
+async fn post(http: &Client, url: &Url, body: String) -> Result<(), String> {
+    let request = http.post(url.clone()).header("content-type", "application/json").body(body);
+    let answer = request.send().await.map_err(|e| RemoteError::from(e).to_string())?;
     if answer.status().is_success() { Ok(()) } else { Err(answer.status().to_string()) }
 }
 

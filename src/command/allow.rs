@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `bulkmark allow`
 
-use super::pause::{DaemonOrderArgs, left};
+use super::pause::{DaemonOrderArgs, end};
 use super::show::some;
 use crate::control::{Allow, MAX_REPORTED, Order, Ordered};
 use crate::orders::{Allowance, SiteOrder, Standing, State};
 use anyhow::{Context, bail};
 use bulkmark_ledger::directory::open_regular;
-use bulkmark_ledger::now;
 use bulkmark_mail::mbox::{SEPARATOR, delivered};
 use bulkmark_types::{Signature, remote_text};
 use humantime_serde::re::humantime;
@@ -50,7 +49,13 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         let name = name.to_ascii_lowercase();
         return args.at.carry_out(Order::Remove(name), b"", |ordered| {
             let name = ordered.mailing.as_ref().map_or("", Allowance::name);
-            format!("mailing {name} is no longer allowed")
+            let is_revoked = ordered.orders.revoked.iter().any(|revoked| revoked.name() == name);
+            let what = if is_revoked {
+                "is revoked: it holds at the mail server alone that allowed it"
+            } else {
+                "is no longer allowed"
+            };
+            format!("mailing {name} {what}")
         });
     }
     let Some(mailing) = args.mailing.as_ref().filter(|_| !args.list) else {
@@ -96,7 +101,7 @@ fn allowed(ordered: &Ordered) -> String {
         n => format!("by {n} signatures"),
     };
     let shared = if ordered.shared { "; other servers receive that it is not spam" } else { "" };
-    format!("mailing {} is allowed {}, {known}{shared}", mailing.name(), left(mailing.until, now()))
+    format!("mailing {} is allowed {}, {known}{shared}", mailing.name(), end(mailing.until))
 }
 
 fn list(ordered: &Ordered) -> String {
@@ -105,7 +110,12 @@ fn list(ordered: &Ordered) -> String {
         Some(Standing::Operator | Standing::Own) => ", at all sites",
         Some(Standing::Partner) => ", here, and elsewhere with a second partner",
     };
-    let reach = |mailing: &Allowance| if mailing.here { ", here alone" } else { reach };
+    let is_revoked = |mailing: &Allowance| ordered.revoked.iter().any(|revoked| revoked == mailing.name());
+    let reach = |mailing: &Allowance| match mailing.here {
+        true => ", here alone",
+        false if is_revoked(mailing) => ", here alone: revoked by the operator",
+        false => reach,
+    };
     let own = ordered.orders.allowed.iter().map(|mailing| line(mailing, "", reach(mailing)));
     let other = |order: &SiteOrder| {
         let at = format!(" at {} ({})", remote_text(&order.site), order.standing.name());
@@ -124,7 +134,7 @@ fn list(ordered: &Ordered) -> String {
 fn line(mailing: &Allowance, at: &str, reach: &str) -> String {
     let Allowance { signatures, until, by, reason, .. } = mailing;
     let why = if reason.is_empty() { String::new() } else { format!(": {}", remote_text(reason)) };
-    let (left, number) = (left(*until, now()), some(signatures.len(), "signature"));
+    let (end, number) = (end(*until), some(signatures.len(), "signature"));
     let by = if by.is_empty() { "somebody".to_owned() } else { remote_text(by) };
-    format!("{}  {left}, {number}, by {by}{at}{reach}{why}", mailing.name())
+    format!("{}  {end}, {number}, by {by}{at}{reach}{why}", mailing.name())
 }

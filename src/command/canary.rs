@@ -87,8 +87,8 @@ pub(super) fn read_or_make(state_dir: &Path) -> Option<Canary> {
 pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let file = config::load(&args.config)?.file;
     let canary = read(&file.state_dir)?;
-    let host = own_name();
-    let host = Some(host.trim()).filter(|host| !host.is_empty()).unwrap_or("localhost");
+    let host = own_name(&file.hostname);
+    let host = Some(&*host).filter(|host| !host.is_empty()).unwrap_or("localhost");
     let address = |given: &Option<String>| given.clone().unwrap_or_else(|| format!("postmaster@{host}"));
     let text = message(&canary, file.header.as_str(), (&address(&args.from), &address(&args.to)), host)?;
     output().write_all(text.as_bytes())?;

@@ -183,12 +183,18 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
             clients.note(Deed { at: now(), by: operator(), act: act.to_owned(), client: name.to_owned() });
             Ok(token)
         })?;
-        match token {
-            Some(token) if args.json => print(json!({ "name": name, "token": token }))?,
-            Some(token) => print(token)?,
-            None => (),
-        }
-        Ok(())
+        let printed = match token {
+            Some(token) if args.json => print(json!({ "name": name, "token": token })),
+            Some(token) => print(token),
+            None if args.json => print(json!({ "name": name })),
+            None => Ok(()),
+        };
+        // The list is changed by now.
+        printed.with_context(|| {
+            format!(
+                "{name} is {act}, but its output is lost; bulkmark client rotate {name} makes a new token"
+            )
+        })
     };
     match &args.command {
         Command::Add { name, role, own, partner, limits } => {

@@ -5,6 +5,7 @@ use super::supervisor::Supervisor;
 use crate::activity::Activity;
 use crate::alerts;
 use crate::control::{Control, Daemon};
+use crate::net::own_name;
 use crate::page::{self, History, Page};
 use crate::telemetry;
 use anyhow::Context;
@@ -133,11 +134,16 @@ pub(super) async fn answer(path: &Path, daemon: Arc<Daemon>, tasks: &mut Supervi
 }
 
 /// Starts the task that posts problems to the webhook, if there is one.
-pub(super) fn alert(settings: &alerts::Settings, daemon: &Arc<Daemon>, tasks: &mut Supervisor) {
+pub(super) fn alert(
+    settings: &alerts::Settings,
+    hostname: &str,
+    daemon: &Arc<Daemon>,
+    tasks: &mut Supervisor,
+) {
     // The address was checked when the configuration was read.
     if let Ok(Some(url)) = settings.url() {
-        let daemon = Arc::clone(daemon);
-        tasks.run("alerts", move || alerts::watch(Arc::clone(&daemon), url.clone()));
+        let (daemon, name) = (Arc::clone(daemon), own_name(hostname));
+        tasks.run("alerts", move || alerts::watch(Arc::clone(&daemon), url.clone(), name.clone()));
     }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `bulkmark join`
 
+use super::daemon_args::unit;
 use super::output::{EX_ERROR, EX_TEMPFAIL, failed, print};
 use crate::config::{self, DEFAULT_PATH, pieces_directory};
 use crate::net::own_name;
@@ -62,10 +63,12 @@ impl Made {
     /// Creates a file that members of `like`'s group may read, too.
     fn file(&mut self, path: &Path, mode: u32, like: &Path) -> anyhow::Result<File> {
         let file = OpenOptions::new().write(true).create_new(true).mode(mode).open(path);
-        let file = file.with_context(|| match path.exists() {
-            true => format!("{}: this site has joined already; to join again, remove it", path.display()),
-            false => format!("cannot write {}", path.display()),
-        })?;
+        let file = match file {
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
+                bail!("{}: this site has joined already; to join again, remove it", path.display())
+            }
+            file => file.with_context(|| format!("cannot write {}", path.display()))?,
+        };
         self.0.push(path.to_owned());
         if getuid().is_root()
             && let Ok(owner) = like.metadata()
@@ -105,7 +108,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     // With the piece, so that its key is compared.
     let parts = config::load_parts(&args.config)?;
     let parameters = Parameters::new(&parts.file.ledger, &parts.key?);
-    let name = args.name.clone().unwrap_or_else(own_name);
+    let name = args.name.clone().unwrap_or_else(|| own_name(&before.hostname));
     let registered = match register(&upstream, parameters, &name, &args.contact) {
         Ok(registered) => registered,
         Err(e) => return Ok(refused(&upstream.url, e)),
@@ -116,17 +119,25 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// A server's usual port, which file names leave out.
+const USUAL_PORT: &str = "8721";
+
 /// Returns the part of an address that names files.
 fn file_name(url: &str) -> String {
     let rest = url.split_once("://").map_or("server", |(_, rest)| rest);
     let host = rest.split('/').next().unwrap_or_default();
-    let host = host
-        .rsplit_once(':')
-        .map_or(host, |(host, port)| if port.bytes().all(|b| b.is_ascii_digit()) { host } else { rest });
+    let (host, port) = match host.rsplit_once(':') {
+        Some((host, port)) if port.bytes().all(|b| b.is_ascii_digit()) => (host, port),
+        _ => (host, ""),
+    };
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '.' || c == '-';
     let name: String = host.chars().filter(|&c| is_plain(c)).take(100).collect();
-    let name = name.trim_matches('.');
-    if name.is_empty() { "server".to_owned() } else { name.to_owned() }
+    let name = match name.trim_matches('.') {
+        "" => "server",
+        name => name,
+    };
+    // Another server may be on the same host.
+    if ["", USUAL_PORT].contains(&port) { name.to_owned() } else { format!("{name}-{port}") }
 }
 
 fn piece_text(upstream: &Upstream, token_file: &Path, key_file: Option<&Path>) -> String {
@@ -189,8 +200,9 @@ fn report(args: &Args, registered: &Registration, [token, piece]: [&PathBuf; 2])
     } else {
         "Its reports wait"
     };
+    let unit = unit(&args.config, "milter");
     print(format_args!(
-        "registered as {name}\nwritten: {} and {}\nNext: systemctl restart bulkmark-milter, and bulkmark status\n{reports} until the server's \
+        "registered as {name}\nwritten: {} and {}\nNext: systemctl restart {unit}, and bulkmark status\n{reports} until the server's \
          operator approves it; tell them this name: bulkmark client approve {name}",
         token.display(),
         piece.display()
@@ -208,6 +220,8 @@ mod tests {
             ("https://counts.example.org/x/../y", "counts.example.org"),
             ("http://[::1]:8721", "1"),
             ("unix:/run/x.sock", "server"),
+            ("https://counts.example.org", "counts.example.org"),
+            ("https://counts.example.org:8731/", "counts.example.org-8731"),
             ("https://..", "server"),
         ] {
             assert_eq!(file_name(url), name, "{url}");

@@ -321,7 +321,7 @@ async fn start_sync(
 
 /// Posts problems to the webhook, if there is one, and exchanges orders with the upstream servers, if there are any.
 fn contact_others(file: &MilterFile, service: &Arc<Service>, daemon: &Arc<Daemon>, tasks: &mut Supervisor) {
-    alert(&file.alerts, daemon, tasks);
+    alert(&file.alerts, &file.hostname, daemon, tasks);
     if !daemon.servers.is_empty() {
         let (service, servers) = (Arc::clone(service), daemon.servers.clone());
         tasks.run("orders", move || {

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `bulkmark ledger forget`
 
-use super::pause::{OrderArgs, left};
+use super::pause::{OrderArgs, end};
 use super::show::some_of;
 use super::signature::read_message;
 use crate::config;
 use crate::control::{Allow, Order, Ordered};
 use crate::orders::{Allowance, Forgotten};
 use anyhow::bail;
-use bulkmark_ledger::now;
 use bulkmark_signature::signatures;
 use bulkmark_types::{Signature, remote_text};
 use std::path::{Path, PathBuf};
@@ -84,9 +83,9 @@ fn list(ordered: &Ordered) -> String {
         } else {
             format!(": {}", remote_text(&mailing.reason))
         };
-        let (left, by) = (left(mailing.until, now()), remote_text(&mailing.by));
+        let (end, by) = (end(mailing.until), remote_text(&mailing.by));
         let near = some_of(near, "similar copy", "similar copies");
-        format!("{}  {left}, {body} exact and {near} taken off, by {by}{why}", mailing.name())
+        format!("{}  {end}, {body} exact and {near} taken off, by {by}{why}", mailing.name())
     };
     let all: Vec<_> = ordered.orders.forgotten.iter().map(line).collect();
     if all.is_empty() { "no mailing is forgotten".to_owned() } else { all.join("\n") }

@@ -52,10 +52,10 @@ fn as_in_json(text: &str) -> String {
 }
 
 fn or_end<T>(written: io::Result<T>) -> io::Result<T> {
-    match written {
-        Err(e) if e.kind() == io::ErrorKind::BrokenPipe => std::process::exit(ENDED_BY_SIGPIPE),
-        written => written,
-    }
+    written.map_err(|e| match e.kind() {
+        io::ErrorKind::BrokenPipe => std::process::exit(ENDED_BY_SIGPIPE),
+        kind => io::Error::new(kind, format!("cannot write to standard output: {e}")),
+    })
 }
 
 /// Writes text as the terminal may have it, whatever the names and subjects in it contain.

@@ -2,15 +2,16 @@
 //! `bulkmark pause` and `bulkmark resume`
 
 use super::milter_args::{self, unanswered};
-use super::output::{complain, output};
-use super::show::{ago, time};
+use super::output::{complain, print};
+use super::show::time;
 use crate::config::{self, DEFAULT_PATH, Kind, SERVER_PATH};
 use crate::control::{self, Given, Order, Ordered};
 use crate::orders::Pause;
 use crate::refusals::{Query, find};
+use anyhow::Context as _;
+use bulkmark_ledger::directory::User;
 use bulkmark_types::remote_text;
 use humantime_serde::re::humantime;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -54,7 +55,12 @@ pub(super) struct ResumeArgs {
 
 pub(super) fn run(args: &PauseArgs) -> anyhow::Result<ExitCode> {
     let seconds = args.duration.map(|duration| duration.as_secs());
+    let is_for_all = args.at.server_config().is_some();
     args.at.carry_out(Order::Pause(seconds), b"", |ordered| match &ordered.orders.pause {
+        Some(pause) if is_for_all => {
+            let all = "; all mail servers of the federation are paused, and bulkmark resume --server ends it";
+            sentence(pause) + all
+        }
         Some(pause) => sentence(pause),
         None => "the pause has ended already".to_owned(),
     })
@@ -62,9 +68,19 @@ pub(super) fn run(args: &PauseArgs) -> anyhow::Result<ExitCode> {
 
 pub(super) fn resume(args: &ResumeArgs) -> anyhow::Result<ExitCode> {
     args.at.carry_out(Order::Resume, b"", |ordered| match &ordered.orders.pause {
-        Some(pause) => sentence(pause),
+        Some(pause) => {
+            format!("this daemon's own pause is over, but it is still {}; {}", sentence(pause), remedy(pause))
+        }
         None => "not paused: the configured actions are in force".to_owned(),
     })
+}
+
+/// Returns how a pause is ended.
+pub(super) fn remedy(pause: &Pause) -> String {
+    match &pause.site {
+        Some(site) => format!("end it at {} with `bulkmark resume --server`", remote_text(site)),
+        None => "end it with `bulkmark resume`".to_owned(),
+    }
 }
 
 /// Describes a pause.
@@ -76,12 +92,10 @@ pub(super) fn sentence(pause: &Pause) -> String {
     format!("paused until {until}, by {}{site}{why}; bulk and spam are only marked", remote_text(&pause.by))
 }
 
-/// Describes the remaining time of an order.
-pub(super) fn left(until: Option<u64>, now: u64) -> String {
-    until.map_or_else(
-        || "until it is removed".to_owned(),
-        |until| format!("for {}", ago(until.saturating_sub(now))),
-    )
+/// Describes the end of an order.
+pub(super) fn end(until: Option<u64>) -> String {
+    let end = until.map_or_else(|| "it is removed".to_owned(), |until| time(until).to_string());
+    format!("until {end}")
 }
 
 impl OrderArgs {
@@ -109,11 +123,8 @@ impl OrderArgs {
             Ok(ordered) => ordered,
             Err(e) => return Ok(unanswered(socket, e)),
         };
-        if self.milter.json {
-            writeln!(output(), "{}", serde_json::to_string(&ordered)?)?;
-        } else {
-            writeln!(output(), "{}", words(&ordered))?;
-        }
+        let text = if self.milter.json { serde_json::to_string(&ordered)? } else { words(&ordered) };
+        print(text).context("the daemon has carried out the order")?;
         if let Some(warning) = &ordered.warning {
             complain(format_args!("warning: {warning}"));
         }
@@ -194,5 +205,5 @@ impl DaemonOrderArgs {
 /// Returns the user who runs this command; under sudo, the user who called it.
 pub(super) fn operator() -> String {
     let own = std::env::var("SUDO_USER").ok().filter(|user| !user.is_empty());
-    own.unwrap_or_else(|| format!("uid {}", rustix::process::getuid().as_raw()))
+    own.unwrap_or_else(|| User::of(rustix::process::getuid().as_raw()).name)
 }

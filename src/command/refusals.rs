@@ -12,9 +12,12 @@ use bulkmark_types::remote_text;
 use humantime_serde::re::humantime;
 use serde_json::{Value, json};
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
+
+/// Messages that are shown at most: they are in memory, and each may have many recipients.
+const MOST: i64 = 10_000;
 
 /// Show refused messages with their senders and recipients.
 ///
@@ -38,9 +41,9 @@ pub(super) struct Args {
     /// Messages within this time before now.
     #[arg(long, value_name = "TIME", default_value = "7d", value_parser = humantime::parse_duration)]
     since: Duration,
-    /// The most messages to show; the last ones are shown.
-    #[arg(long, value_name = "N", default_value_t = 100)]
-    limit: usize,
+    /// The most messages to show, up to 10000; the last ones are shown.
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u16).range(..=MOST))]
+    limit: u16,
     /// The milter's configuration.
     #[arg(long, value_name = "FILE", default_value = DEFAULT_PATH)]
     config: PathBuf,
@@ -65,16 +68,22 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         since: now().saturating_sub(args.since.as_secs()),
         mailboxes: Mailboxes { delimiter: file.counting.recipient_delimiter.clone() },
     };
-    let found = find(&file.state_dir, &query, args.limit);
+    let found = find(&file.state_dir, &query, args.limit.into());
     let found = found.with_context(|| format!("cannot read the refusals in {}", file.state_dir.display()))?;
+    let config = Some(&*args.config).filter(|&config| config != Path::new(DEFAULT_PATH));
     let mut out = output();
     if args.json {
-        let all: Vec<Value> = found.last.iter().map(with_command).collect();
-        writeln!(out, "{}", json!({ "total": found.total, "refusals": all }))?;
+        // One at a time: as values of JSON, they would take several times their memory.
+        write!(out, "{{\"refusals\":[")?;
+        for (i, entry) in found.last.iter().enumerate() {
+            let comma = if i > 0 { "," } else { "" };
+            write!(out, "{comma}{}", with_command(entry, config))?;
+        }
+        writeln!(out, "],\"total\":{}}}", found.total)?;
         return Ok(ExitCode::SUCCESS);
     }
     for entry in &found.last {
-        writeln!(out, "{}", as_text(entry))?;
+        writeln!(out, "{}", as_text(entry, config))?;
     }
     writeln!(out, "{}", sum(&found))?;
     Ok(ExitCode::SUCCESS)
@@ -86,15 +95,15 @@ fn client(text: &str) -> Client {
     text.parse().map_or_else(|_| host(), Client::Network)
 }
 
-fn with_command(entry: &Entry) -> Value {
+fn with_command(entry: &Entry, config: Option<&Path>) -> Value {
     let mut value = json!(entry);
-    if let (Some(object), Some(allow)) = (value.as_object_mut(), entry.allow()) {
+    if let (Some(object), Some(allow)) = (value.as_object_mut(), entry.allow(config)) {
         object.insert("allow".to_owned(), allow.into());
     }
     value
 }
 
-fn as_text(entry: &Entry) -> String {
+fn as_text(entry: &Entry, config: Option<&Path>) -> String {
     let would = if entry.rehearsed { "would " } else { "" };
     let more = entry.nrcpt.saturating_sub(entry.to.len().min(5));
     let to: Vec<_> = entry.to.iter().take(5).map(|to| format!("<{}>", remote_text(to))).collect();
@@ -118,7 +127,7 @@ fn as_text(entry: &Entry) -> String {
         to.join(", "),
         remote_text(&entry.id),
     );
-    if let Some(allow) = entry.allow() {
+    if let Some(allow) = entry.allow(config) {
         text += &format!("; to allow the mailing: {}", remote_text(&allow));
     }
     text

@@ -62,7 +62,7 @@ async fn server(path: &Path, file: ServerFile, key: FederationKey, passed: Activ
     let (of_service, done) = (ledger.clone(), Arc::clone(&activity));
     let service = Service::new(of_service, parameters, &settings, links, peers.clone(), fleet, done)?;
     answer(&file.control, service.daemon(), &mut tasks).await?;
-    alert(&file.alerts, &service.daemon(), &mut tasks);
+    alert(&file.alerts, "", &service.daemon(), &mut tasks);
     follow_all(peers, (&ledger, service.orders()), &file.ledger, &mut tasks);
     if file.fleet.is_none() {
         begin_tasks(&service, &ledger, &mut tasks);

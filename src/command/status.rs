@@ -280,6 +280,11 @@ impl fmt::Display for BulkLine<'_> {
     }
 }
 
+/// Whether an error of a link is an answer, which begins with an HTTP status; otherwise the server does not answer.
+fn is_refusal(error: &str) -> bool {
+    error.split(' ').next().is_some_and(|status| status.len() == 3 && status.parse::<u16>().is_ok())
+}
+
 struct LinkLine<'a>(&'a LinkStatus);
 
 impl fmt::Display for LinkLine<'_> {
@@ -294,6 +299,7 @@ impl fmt::Display for LinkLine<'_> {
         match link.behind {
             Some(0) => writeln!(f, "  up to date")?,
             Some(updates) => writeln!(f, "  {} behind", some(updates, "update"))?,
+            None if link.error.as_deref().is_some_and(is_refusal) => writeln!(f, "  refuses this machine")?,
             None => writeln!(f, "  does not answer")?,
         }
         match link.heard_seconds_ago {

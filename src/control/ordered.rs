@@ -81,6 +81,9 @@ pub struct Ordered {
     /// The kind that this machine's site has at its server; none if no server has its orders.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub standing: Option<Standing>,
+    /// The names of this machine's orders that the federation's operator revoked, so that they hold here alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub revoked: Vec<String>,
     /// The orders of other sites.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub others: Vec<SiteOrder>,

@@ -6,11 +6,10 @@ use super::question::Answer;
 use super::report::{PATIENCE, read_message};
 use super::reported::MAX_REPORTED;
 use super::status::Daemon;
-use crate::orders::{Allowance, Failure, Forgotten, MAX_TEXT, Orders, Pause};
+use crate::orders::{Allowance, Failure, Forgotten, MAX_TEXT, Orders, Pause, author};
 use bulkmark_counts::Shares;
 use bulkmark_ledger::correspondents::Correspondents;
 use bulkmark_ledger::now;
-use bulkmark_types::remote_text;
 use std::io;
 use std::sync::Arc;
 use tokio::io::AsyncRead;
@@ -102,7 +101,7 @@ fn carry_out(
     let now = now();
     let until = |seconds: Option<u64>| seconds.map(|seconds| now.saturating_add(seconds));
     let mut done = Ordered { shared: known.shared, ..Ordered::default() };
-    let author = format!("by={} reason=\"{}\"", remote_text(&by), remote_text(&reason));
+    let author = author(&by, &reason);
     let (seconds, here) = match &order {
         Order::Allow(allow) | Order::Forget(allow) => (allow.seconds, allow.here || known.is_private),
         _ => (None, false),
@@ -155,6 +154,7 @@ fn carry_out(
     };
     done.orders = orders.all(now);
     done.standing = orders.federation.standing();
+    done.revoked = orders.federation.revoked(&done.orders.allowed);
     (done.others, done.troubles) = (orders.federation.list(now), orders.federation.troubles());
     Ok(done)
 }

@@ -38,10 +38,13 @@ fn is_ours(host: &str, names: &[String]) -> bool {
         || names.iter().any(|ours| ours.eq_ignore_ascii_case(name))
 }
 
-/// Returns the name of this machine from the system; not from /proc, which systemd's hardening hides.
+/// Returns the name of this machine: the configured one or, if that is empty, the system's; not from /proc, which systemd's hardening hides.
 #[must_use]
-pub fn own_name() -> String {
-    rustix::system::uname().nodename().to_string_lossy().into_owned()
+pub fn own_name(configured: &str) -> String {
+    match configured.trim() {
+        "" => rustix::system::uname().nodename().to_string_lossy().trim().to_owned(),
+        name => name.to_owned(),
+    }
 }
 
 #[cfg(test)]

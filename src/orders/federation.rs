@@ -2,13 +2,12 @@
 //! The orders of a federation at one machine, and their file.
 
 use super::failure::Failure;
-use super::order::All;
+use super::order::{All, Allowance, author};
 use super::post::Post;
 use super::server_lists::{ServerLists, SiteOrders, Standing};
 use super::view::{SiteOrder, State, View};
 use arc_swap::ArcSwap;
 use bulkmark_ledger::directory::StateDirectory;
-use bulkmark_types::remote_text;
 use bytes::Bytes;
 use parking_lot::Mutex;
 use sha2::{Digest as _, Sha256};
@@ -139,6 +138,16 @@ impl Federation {
     #[must_use]
     pub fn list(&self, now: u64) -> Vec<SiteOrder> {
         self.view.load().list(now)
+    }
+
+    /// Returns the names of those of this machine's orders that an operator revoked: they hold here alone.
+    #[must_use]
+    pub fn revoked(&self, own: &[Allowance]) -> Vec<String> {
+        if self.standing() == Some(Standing::Operator) {
+            return Vec::new();
+        }
+        let view = self.view.load();
+        own.iter().filter(|order| view.is_revoked(order)).map(|order| order.name().to_owned()).collect()
     }
 
     /// Returns the numbers of these orders by state.
@@ -273,10 +282,9 @@ impl Federation {
         let (before, now) = (self.view.swap(Arc::clone(&view)), bulkmark_ledger::now());
         match (before.pause(now), view.pause(now)) {
             (None, Some(pause)) => log::warn!(
-                "paused at all sites: nothing is refused, server={} by={} reason=\"{}\"",
+                "paused at all sites: nothing is refused, server={} {}",
                 pause.site.as_deref().unwrap_or_default(),
-                remote_text(&pause.by),
-                remote_text(&pause.reason)
+                author(&pause.by, &pause.reason)
             ),
             (Some(_), None) => log::warn!("the pause at all sites has ended"),
             _ => (),

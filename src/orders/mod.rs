@@ -21,7 +21,7 @@ pub use book::Orders;
 pub use exchange::{exchange, follow_peer_orders};
 pub use failure::Failure;
 pub use federation::{Document, Federation, Published};
-pub use order::{All, Allowance, Forgotten, MAX_TEXT, Pause};
+pub use order::{All, Allowance, Forgotten, MAX_TEXT, Pause, author};
 pub use post::Post;
 pub use server_lists::{
     BYTES_A_SECOND, Full, LONGEST, MOST_OF_SITE, ServerLists, SiteOrders, Standing, Unsound,

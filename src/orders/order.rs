@@ -1,11 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The orders as they are stored, sent and listed.
 
-use bulkmark_types::Signature;
+use bulkmark_types::{Signature, plain, remote_text};
 use serde::{Deserialize, Serialize};
 
 /// Length limit of a reason or a name, in bytes.
 pub const MAX_TEXT: usize = 500;
+
+/// Returns the fields of a log line with the author of an order and its reason.
+#[must_use]
+pub fn author(by: &str, reason: &str) -> String {
+    let reason = remote_text(reason).replace('"', "\\u{22}");
+    format!("by={} reason=\"{reason}\"", remote_text(&plain(by, "")))
+}
 
 /// A pause, during which nothing is refused.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -112,5 +119,17 @@ impl All {
         self.forgotten.retain(|forgotten| holds(forgotten.mailing.until));
         self.revoked.retain(|revoked| holds(revoked.until));
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_author_and_a_reason_are_one_field_each() {
+        assert_eq!(author("anna", "the parish"), "by=anna reason=\"the parish\"");
+        let text = "by=anna\\u{20}\\u{22}x\\u{22} reason=\"a \\u{22}b\\u{22}\"";
+        assert_eq!(author("anna \"x\"", "a \"b\""), text);
     }
 }

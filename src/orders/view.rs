@@ -68,6 +68,8 @@ impl SiteOrder {
 pub(super) struct View {
     orders: Vec<SiteOrder>,
     mailings: Mailings,
+    /// The names of mailings whose orders by sites an operator revoked.
+    revoked: HashSet<String>,
     /// Pauses for all sites, with their servers.
     pauses: Vec<Pause>,
 }
@@ -77,14 +79,9 @@ impl View {
     pub(super) fn new(lists: &ServerLists, machine: u64, own_site: Option<&str>) -> Self {
         let latest = lists.latest();
         let is_operator = |site: &&SiteOrders| site.standing == Standing::Operator;
-        let revoked: HashSet<&str> = latest
-            .iter()
-            .copied()
-            .filter(is_operator)
-            .flat_map(|site| &site.revoked)
-            .map(Allowance::name)
-            .collect();
-        let mut view = Self::default();
+        let revoked = latest.iter().copied().filter(is_operator).flat_map(|site| &site.revoked);
+        let mut view =
+            Self { revoked: revoked.map(|order| order.name().to_owned()).collect(), ..Self::default() };
         for site in latest.iter().copied().filter(|site| site.machine != machine) {
             if let Some(pause) = site.pause.as_ref().filter(|_| site.standing == Standing::Operator) {
                 let until = Some(site.end(pause.until));
@@ -93,7 +90,7 @@ impl View {
             let is_home = site.standing == Standing::Partner && own_site == Some(&*site.site);
             let standing = if is_home { Standing::Own } else { site.standing };
             for order in &site.allowed {
-                let is_revoked = standing != Standing::Operator && revoked.contains(order.name());
+                let is_revoked = standing != Standing::Operator && view.is_revoked(order);
                 let state = if is_revoked { State::Revoked } else { State::InForce };
                 let mailing = Allowance { until: Some(site.end(order.until)), ..order.clone() };
                 view.orders.push(SiteOrder { site: site.site.clone(), standing, state, mailing });
@@ -105,6 +102,11 @@ impl View {
     /// Wraps orders that a command received from the daemon.
     pub(super) fn of(orders: Vec<SiteOrder>) -> Self {
         Self { orders, ..Self::default() }.indexed()
+    }
+
+    /// Whether an operator revoked a site's order about this mailing.
+    pub(super) fn is_revoked(&self, order: &Allowance) -> bool {
+        self.revoked.contains(order.name())
     }
 
     fn indexed(mut self) -> Self {

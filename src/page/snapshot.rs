@@ -128,9 +128,7 @@ impl Snapshots {
     /// Returns the name of this machine from the configuration, or else from the system.
     fn host(&self) -> String {
         let config = self.config.load();
-        let configured = config["hostname"].as_str().unwrap_or_default();
-        let name = if configured.is_empty() { own_name() } else { configured.to_owned() };
-        name.trim().to_owned()
+        own_name(config["hostname"].as_str().unwrap_or_default())
     }
 
     /// Returns the data of `bulkmark status`, and of the disk; null while the ledger is not available.

@@ -2,6 +2,7 @@
 //! One message that was refused, or would be without a rehearsal.
 
 use serde::{Deserialize, Serialize};
+use std::path::Path;
 
 /// Recipients of a message that are kept.
 pub const MOST_RECIPIENTS: usize = 100;
@@ -52,10 +53,14 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// Returns the command that allows its mailing; none if it has no signature, or was not refused for its count.
+    /// Returns the command that allows its mailing at the milter with this configuration, if it is not the usual one; none if it has no
+    /// signature, or was not refused for its count.
     #[must_use]
-    pub fn allow(&self) -> Option<String> {
+    pub fn allow(&self, config: Option<&Path>) -> Option<String> {
         let signature = self.signatures.first().filter(|_| self.reason.is_empty())?;
-        Some(format!("bulkmark allow {signature}"))
+        // The command is for a shell.
+        let quoted =
+            |path: &Path| format!(" --config '{}'", path.display().to_string().replace('\'', "'\\''"));
+        Some(format!("bulkmark allow {signature}{}", config.map(quoted).unwrap_or_default()))
     }
 }

@@ -8,6 +8,7 @@ use super::refused_requests::RefusedRequests;
 use super::registration::{NotRegistered, Registration, RegistrationRequest, UNAPPROVED};
 use super::seen::{Seen, sum_of_unapproved};
 use super::settings::Settings;
+use super::under_way::under_way;
 use crate::control::ClientStatus;
 use crate::net::{Caller, Paid, Rate};
 use arc_swap::ArcSwap;
@@ -26,9 +27,6 @@ use tokio::sync::watch;
 /// Reports that a client may always send at once: one batch.
 const WHOLE_BATCH: NonZeroU32 = const { NonZeroU32::new(8192).unwrap() };
 const _: () = assert!(WHOLE_BATCH.get() as usize == bulkmark_sync::wire::MAX_REPORTS);
-
-/// How long reports of a removed client may still be on their way.
-const UNDER_WAY: Duration = Duration::from_secs(120);
 
 /// How long a use of a token counts as recent; longer than the interval of checks.
 const LATELY: Duration = Duration::from_secs(180);
@@ -121,14 +119,6 @@ pub(super) struct Gate {
     withdrawn: Mutex<HashMap<String, Instant>>,
     /// Notified when clients or tokens change.
     changed: watch::Sender<()>,
-}
-
-/// Returns the names whose reports may still be on their way; `since` stores when each was noticed.
-fn under_way(names: &[String], since: &mut HashMap<String, Instant>, now: Instant) -> Vec<String> {
-    let known: HashSet<&String> = names.iter().collect();
-    since.retain(|name, _| known.contains(name));
-    let is_new = |name: &&String| now < *since.entry((*name).clone()).or_insert(now) + UNDER_WAY;
-    names.iter().filter(is_new).cloned().collect()
 }
 
 impl Gate {
@@ -317,7 +307,12 @@ impl Gate {
         due.iter().any(|name| name == UNAPPROVED)
     }
 
-    /// Stores the use of tokens by unapproved sites, and removes lapsed sites.
+    /// Whether the reports of all unapproved sites were withdrawn for as long as some could be on their way.
+    fn has_withdrawn(&self, clients: &Clients) -> bool {
+        clients.withdrawn().iter().any(|name| name == UNAPPROVED) && !self.is_withdrawing(clients)
+    }
+
+    /// Stores the use of tokens by unapproved sites and the end of their withdrawal, and removes lapsed sites.
     pub(super) fn tidy_registrations(&self, now: u64) -> Result<(), ClientsError> {
         self.refresh();
         let used: Vec<String> = {
@@ -326,10 +321,15 @@ impl Gate {
             let is_used = |name: &str| last_seen(name).is_some_and(|at| at.elapsed() < LATELY);
             clients.unapproved().map(|(client, _)| client.name.clone()).filter(|name| is_used(name)).collect()
         };
-        if !self.clients.load().is_due(&used, now) {
+        let clients = self.clients.load();
+        if !clients.is_due(&used, now) && !self.has_withdrawn(&clients) {
             return Ok(());
         }
         Clients::edit(&self.directory, |clients| {
+            // Otherwise each start would withdraw them again, and nobody could register meanwhile.
+            if self.has_withdrawn(clients) {
+                clients.end_withdrawal();
+            }
             clients.note_used(&used, now);
             Ok(())
         })
@@ -434,21 +434,7 @@ mod tests {
     use super::*;
     use crate::server::clients::Grant;
     use crate::server::settings::Limits;
-
-    /// For two minutes after its removal, a client's reports may still arrive, and it is returned; if it is removed again, for two minutes
-    /// more.
-    #[test]
-    fn reports_on_their_way_may_arrive_for_two_minutes() {
-        let (mut since, begin) = (HashMap::new(), Instant::now());
-        let at = |seconds| begin + Duration::from_secs(seconds);
-        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
-        assert_eq!(under_way(&names(&["a"]), &mut since, at(0)), ["a"]);
-        assert_eq!(under_way(&names(&["a", "b"]), &mut since, at(119)), ["a", "b"]);
-        assert_eq!(under_way(&names(&["a", "b"]), &mut since, at(120)), ["b"]);
-        assert_eq!(under_way(&names(&["b"]), &mut since, at(121)), ["b"]);
-        assert_eq!(since.len(), 1, "nothing is remembered of others");
-        assert_eq!(under_way(&names(&["a", "b"]), &mut since, at(240)), ["a"]);
-    }
+    use crate::server::under_way::UNDER_WAY;
 
     fn gate(directory: &Path) -> Gate {
         let settings = Settings {
@@ -475,6 +461,22 @@ mod tests {
         let long_ago = Instant::now().checked_sub(UNDER_WAY).unwrap();
         gate.withdrawn.lock().insert(UNAPPROVED.to_owned(), long_ago);
         assert!(register().is_ok() && gate.withdrawn().is_empty());
+    }
+
+    /// The withdrawal ends once: a later start neither repeats it nor closes the registration again.
+    #[test]
+    fn a_restart_repeats_no_withdrawal_that_has_ended() {
+        let directory = tempfile::tempdir().unwrap();
+        Clients::edit(directory.path(), |clients| Ok(clients.remove_unapproved())).unwrap();
+        let running = gate(directory.path());
+        assert_eq!(running.withdrawn(), [UNAPPROVED]);
+        running.tidy_registrations(1_800_000_000).unwrap();
+        assert_eq!(gate(directory.path()).withdrawn(), [UNAPPROVED], "reports are still on their way");
+        let long_ago = Instant::now().checked_sub(UNDER_WAY).unwrap();
+        running.withdrawn.lock().insert(UNAPPROVED.to_owned(), long_ago);
+        running.tidy_registrations(1_800_000_000).unwrap();
+        let request = RegistrationRequest { name: "mx".to_owned(), contact: String::new() };
+        assert!(gate(directory.path()).register(&request, None, 1_800_000_000).unwrap().is_ok());
     }
 
     /// A batch without reports takes a commit as others do, so it counts for the rate.

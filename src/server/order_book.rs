@@ -23,7 +23,8 @@ pub(super) struct OrderBook {
 impl OrderBook {
     /// Reads the orders in this state directory; the operator's are sent under the name of the machine.
     pub(super) fn open(state_dir: &Path) -> Self {
-        let name = Some(net::own_name()).filter(|name| is_name(name)).unwrap_or_else(|| "server".to_owned());
+        let name =
+            Some(net::own_name("")).filter(|name| is_name(name)).unwrap_or_else(|| "server".to_owned());
         Self { orders: Arc::new(Orders::of_server(state_dir, name)), rate: Checks::new(A_MINUTE) }
     }
 

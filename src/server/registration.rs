@@ -159,7 +159,7 @@ impl Clients {
         };
         let token = self.add(&name, grant)?;
         // It is done by now; see `Gate::register`.
-        self.withdrawn.retain(|withdrawn| withdrawn != UNAPPROVED);
+        self.end_withdrawal();
         let contact = request.contact.clone();
         let registered = Registered { at: now, from, contact, used: None, approved: None, approved_by: None };
         self.change(&name, |client| client.registered = Some(registered))?;
@@ -185,9 +185,14 @@ impl Clients {
     pub fn remove_unapproved(&mut self) -> usize {
         let before = self.clients.len();
         self.clients.retain(Client::is_approved);
-        self.withdrawn.retain(|withdrawn| withdrawn != UNAPPROVED);
+        self.end_withdrawal();
         self.withdrawn.push(UNAPPROVED.to_owned());
         before - self.clients.len()
+    }
+
+    /// Ends the withdrawal of the reports of unapproved sites.
+    pub(super) fn end_withdrawal(&mut self) {
+        self.withdrawn.retain(|withdrawn| withdrawn != UNAPPROVED);
     }
 
     /// Whether the file must be written: a site has lapsed, or one of these used its token on another day than the stored one.

@@ -257,6 +257,8 @@ fn json_is_always_one_object() {
     let listed = json(&["client", "--config", of_server, "list"]);
     let expected = serde_json::json!({ "name": "mx1", "role": "report", "kind": "partner", "max-influence": 5, "quota": "6.25%", "rate": 1000, "expires": null, "registered": null });
     assert_eq!(listed["clients"][0], expected);
+    assert_eq!(json(&["client", "--config", of_server, "set", "mx1", "--rate", "5"])["name"], "mx1");
+    assert_eq!(json(&["client", "--config", of_server, "remove", "mx1"])["name"], "mx1");
     let signed = json(&["signature", plain.to_str().unwrap()]);
     assert_eq!(signed["messages"][0]["signatures"][0]["kind"], "body");
     let checked = json(&["config", "check", config]);

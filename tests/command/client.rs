@@ -23,6 +23,24 @@ fn what_a_client_is_must_be_said() {
     assert!(run(&["add", "--role", "read", "reader"]).status.success());
 }
 
+/// A full disk under standard output: the client is there, and the error names what failed, and how to get a token.
+#[test]
+fn a_token_that_cannot_be_written_is_not_the_last_one() {
+    let server = Server::new("");
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let mut command = Command::new(program());
+    command.args(["client", "add", "--own", "mx", "--config"]).arg(server.config()).stdout(full);
+    let output = command.output().unwrap();
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{text}");
+    assert!(
+        text.starts_with("bulkmark: mx is added, but its output is lost; bulkmark client rotate mx "),
+        "{text}"
+    );
+    assert!(text.contains("cannot write to standard output: No space left on device"), "{text}");
+    assert!(server.client(&["list"]).contains("mx "));
+}
+
 /// A client is made once for all servers: its token, and a newer one, is valid at each server that got the list.
 #[test]
 fn clients_are_made_once_for_all_servers() {

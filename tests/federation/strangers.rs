@@ -43,7 +43,8 @@ fn the_streams_of_a_client_end_with_its_token() {
         daemon.log.wait_for(0, &format!("{}: 401 Unauthorized: the token is not valid", server.url()));
         let (code, told) = status(site);
         assert_eq!(code, 1, "{told}");
-        assert!(told.contains(": not followed\n") && told.contains("  error: 401 Unauthorized"), "{told}");
+        assert!(told.contains(": not followed\n  refuses this machine\n"), "{told}");
+        assert!(told.contains("  error: 401 Unauthorized"), "{told}");
     }
     let ended = running.log.lines().iter().filter(|line| line.contains("a stream of client ")).count();
     assert_eq!(ended, 2, "one valid token is enough");
@@ -51,6 +52,10 @@ fn the_streams_of_a_client_end_with_its_token() {
     send(&stays.1, &letter(2), 2);
     wait_for(&stays.0, &letter(2), 2);
     assert_eq!(status(&stays.0).0, 0);
+    // A new token in its file needs no restart.
+    fs::write(server.site.path("rotated"), server.client(&["rotate", "rotated"])).unwrap();
+    wait_for(&rotated.0, &letter(2), 2);
+    assert!(status(&rotated.0).1.contains(": followed\n"));
 }
 
 /// Tries tokens that no client has.

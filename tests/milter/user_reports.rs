@@ -346,9 +346,10 @@ fn mboxes_and_maildirs_are_read() {
     let mut command = command(&site, &["--user", "anna"]);
     command.arg(site.path("gone")).arg(site.path("control.sock"));
     let output = command.arg(site.path("mbox")).arg(site.path("Maildir")).output().unwrap();
-    assert_eq!(output.status.code(), Some(1), "what cannot be read is listed, and the rest is counted");
+    assert_eq!(output.status.code(), Some(2), "what cannot be read is listed, and the rest is counted");
     let listed = String::from_utf8(output.stderr).unwrap();
     assert!(listed.contains("/gone: No such file") && listed.contains("/control.sock: "), "{listed}");
+    assert!(listed.lines().all(|line| line.starts_with("bulkmark: ")), "{listed}");
     let all: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(all["messages"].as_array().unwrap().len(), 4, "{all}");
     // The body of each counts, and their common passages once.

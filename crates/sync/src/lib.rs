@@ -35,6 +35,7 @@ mod remote;
 mod remote_counts;
 mod settings;
 mod state;
+mod token;
 mod transport_error;
 pub mod wire;
 

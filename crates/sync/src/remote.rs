@@ -7,6 +7,7 @@ use super::code::{self, Code};
 use super::parameters::{self, Parameters};
 use super::settings::Upstream;
 use super::state::Link;
+use super::token::Token;
 use super::wire::{self, Frames, Reports, WireError};
 use bulkmark_counts::history::fleet_mark::is_name;
 use bulkmark_counts::{BulkMark, Receipt, Vector};
@@ -98,7 +99,7 @@ pub enum RemoteError {
     #[error("its certificate is not accepted: {0}")]
     Certificate(String),
     /// The server refused.
-    #[error("{status}: {reason}")]
+    #[error("{status}{}", after_colon(.reason))]
     Refused {
         /// The status.
         status: StatusCode,
@@ -124,6 +125,11 @@ pub enum RemoteError {
     Long(usize),
 }
 
+/// Returns the text behind a status: some programs on the way send none.
+fn after_colon(reason: &str) -> String {
+    if reason.is_empty() { String::new() } else { format!(": {reason}") }
+}
+
 impl RemoteError {
     /// Returns the reason of a refusal; none for other errors, or if it is not known.
     #[must_use]
@@ -147,7 +153,7 @@ pub struct Remote {
     /// As configured, and as requests use it.
     url: String,
     base: String,
-    token: Option<header::HeaderValue>,
+    token: Option<Token>,
     /// None if the server is only examined.
     parameters: Option<Parameters>,
     /// The state of the connection.
@@ -165,9 +171,7 @@ impl Remote {
         link: Arc<Link>,
     ) -> Result<Self, RemoteError> {
         upstream.check().map_err(RemoteError::Setup)?;
-        let read = |path: &PathBuf| {
-            std::fs::read(path).map_err(|reason| RemoteError::File { path: path.clone(), reason })
-        };
+        let unusable = |path: &PathBuf, reason| RemoteError::File { path: path.clone(), reason };
         let mut http = reqwest::Client::builder()
             .user_agent(concat!("bulkmark/", env!("CARGO_PKG_VERSION")))
             .connect_timeout(CONNECT_TIME)
@@ -176,20 +180,13 @@ impl Remote {
             .redirect(reqwest::redirect::Policy::none())
             .tcp_nodelay(true);
         if let Some(path) = &upstream.ca_file {
-            let certificate = reqwest::Certificate::from_pem(&read(path)?)
+            let pem = std::fs::read(path).map_err(|reason| unusable(path, reason))?;
+            let certificate = reqwest::Certificate::from_pem(&pem)
                 .map_err(|e| RemoteError::Setup(format!("{}: {e}", path.display())))?;
             http = http.tls_certs_only([certificate]);
         }
-        let token = match &upstream.token_file {
-            None => None,
-            Some(path) => {
-                let token = String::from_utf8_lossy(&read(path)?).trim().to_owned();
-                let mut value = header::HeaderValue::from_str(&format!("Bearer {token}"))
-                    .map_err(|_| RemoteError::Setup(format!("{}: expected one token", path.display())))?;
-                value.set_sensitive(true);
-                Some(value)
-            }
-        };
+        let token = |path: &PathBuf| Token::new(path).map_err(|reason| unusable(path, reason));
+        let token = upstream.token_file.as_ref().map(token).transpose()?;
         let url = upstream.url.trim_end_matches('/').to_owned();
         let (base, http) = match url.strip_prefix("unix:") {
             // No name is looked up and no proxy asked: everything goes to the socket.
@@ -225,7 +222,7 @@ impl Remote {
             request = request.header(parameters::HEADER, parameters.to_string());
         }
         if let Some(token) = &self.token {
-            request = request.header(header::AUTHORIZATION, token.clone());
+            request = request.header(header::AUTHORIZATION, token.header());
         }
         let mut response = request.send().await?;
         let status = response.status();
@@ -243,6 +240,9 @@ impl Remote {
             Some(value) => value.to_str().ok().and_then(|name| name.parse().ok()),
             None => Code::of_status(status),
         };
+        if let Some(token) = &self.token {
+            token.refused(code);
+        }
         let mut reason = Vec::new();
         let reading = async {
             while reason.len() < MAX_REASON

@@ -61,8 +61,8 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     for path in &args.files {
         source::file(path, date, &mut day)?;
     }
-    let host = own_name();
-    let host = Some(host.trim()).filter(|host| !host.is_empty()).unwrap_or("this machine");
+    let host = own_name("");
+    let host = Some(&*host).filter(|host| !host.is_empty()).unwrap_or("this machine");
     let title = title(args, &day);
     if args.json {
         writeln!(output(), "{}", json::object(&day, host, &title, Limit(args.limit)))?;

@@ -28,7 +28,7 @@ const ADVICE: &str =
 const MESSAGE: &str = "Subject: bulkmark doctor\r\n\r\n.\r\n";
 
 /// Asks all of them.
-pub(super) async fn examine(settings: &Settings, user: &User, report: &mut Report) {
+pub(super) async fn examine(settings: &Settings, unit: &str, user: &User, report: &mut Report) {
     if let Some(address) = settings.dccifd.listen.address() {
         let request = format!("header query\n192.0.2.1\rdoctor.invalid\ndoctor.invalid\n<>\n\n{MESSAGE}");
         let is_answer = |answer: &str| answer.starts_with("A\n\nX-DCC-");
@@ -40,7 +40,7 @@ pub(super) async fn examine(settings: &Settings, user: &User, report: &mut Repor
         report_answer("razor", address, answer, is_answer, report);
     }
     if let Some(Address::Tcp(address)) = settings.pyzor.listen.address() {
-        examine_accounts(&settings.pyzor, user, report);
+        examine_accounts(&settings.pyzor, unit, user, report);
         // If anonymous clients may not ping, the refusal is an answer, too.
         let is_answer =
             |answer: &str| ["Code: 200\n", "Code: 403\n"].iter().any(|good| answer.starts_with(good));
@@ -65,14 +65,14 @@ pub(super) async fn examine(settings: &Settings, user: &User, report: &mut Repor
 }
 
 /// Examines the files of Pyzor's accounts: who can read them, and the errors in them.
-fn examine_accounts(settings: &PyzorSettings, user: &User, report: &mut Report) {
+fn examine_accounts(settings: &PyzorSettings, unit: &str, user: &User, report: &mut Report) {
     let Some(home) = settings.home.as_deref() else { return };
     let (faults, has_keys) = pyzor::examine(Some(home)).unwrap_or_default();
     for (name, is_secret) in pyzor::FILES.into_iter().zip([has_keys, false]) {
         files::examine_file(CHECK, &home.join(name), is_secret, user, report);
     }
     for fault in faults {
-        report.warning(CHECK, fault, "correct the line, and then: systemctl reload bulkmark-milter");
+        report.warning(CHECK, fault, format!("correct the line, and then: systemctl reload {unit}"));
     }
 }
 

@@ -17,9 +17,9 @@ mod servers;
 mod session;
 mod traps;
 
-use crate::command::daemon_args::DaemonArgs;
+use crate::command::daemon_args::{DaemonArgs, unit};
 use crate::command::output::{EX_CONFIG, output};
-use crate::command::pause::sentence;
+use crate::command::pause::{remedy, sentence};
 use crate::command::show::{THRESHOLD, some, time};
 use crate::config::{self, ConfigError, INTERFACES_PATH, Kind, MilterFile, ServerFile};
 use crate::control::{ClientStatus, DaemonStatus};
@@ -161,6 +161,7 @@ async fn milter(
         fleet: file.fleet.as_ref(),
     };
     let (user, key) = daemon.examine_config(key, report);
+    let unit = unit(path, file.daemon());
     for list in &file.whitelist.files {
         files::examine_file("white lists", list, false, &user, report);
     }
@@ -195,10 +196,10 @@ async fn milter(
     if let Some(listen) =
         listener.and_then(|at| daemon.listens(at, status.as_ref(), Address::of_postfix, report))
     {
-        session::examine(file, &listen, report).await;
+        session::examine(file, &unit, &listen, report).await;
         postfix::examine(postfix, &listen, report);
     }
-    interfaces::examine(&file.interfaces, &user, report).await;
+    interfaces::examine(&file.interfaces, &unit, &user, report).await;
     if let Some(status) = &status {
         servers::examine_spool(file, status, report);
         traps::examine(file, status, report);
@@ -210,7 +211,7 @@ async fn milter(
 /// Examines whether a pause is in force.
 fn examine_pause(status: &DaemonStatus, report: &mut Report) {
     if let Some(pause) = &status.pause {
-        report.warning("pause", sentence(pause), "end it with `bulkmark resume`");
+        report.warning("pause", sentence(pause), remedy(pause));
     }
 }
 

@@ -108,8 +108,8 @@ fn advice(error: &RemoteError, server: &Upstream) -> String {
             "correct the name in url, or its record in the DNS: getent hosts NAME shows what this machine finds".to_owned()
         }
         (RemoteError::Certificate(_), _) => {
-            "name the authority that signed it in ca-file, write the name that it is for in url, or have the server's administrator \
-             renew it; openssl s_client -connect HOST:PORT shows it"
+            "unknown issuer: name the authority that signed it in ca-file; another name: write a name that it is for in url; expired: have the \
+             server's administrator renew it; openssl s_client -connect HOST:PORT shows it"
                 .to_owned()
         }
         (RemoteError::Transport(_), _) => {

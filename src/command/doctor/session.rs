@@ -38,7 +38,7 @@ struct Answer {
 }
 
 /// Connects to the listener and sends a canary.
-pub(super) async fn examine(file: &MilterFile, listen: &Address, report: &mut Report) {
+pub(super) async fn examine(file: &MilterFile, unit: &str, listen: &Address, report: &mut Report) {
     examine_exempt(file, report);
     let Some(stranger) = stranger(file) else {
         return report.error(
@@ -47,13 +47,13 @@ pub(super) async fn examine(file: &MilterFile, listen: &Address, report: &mut Re
             "name only networks of your own in exempt-networks",
         );
     };
-    let restart = "systemctl restart bulkmark-milter; journalctl -u bulkmark-milter shows the result";
+    let restart = format!("systemctl restart {unit}; journalctl -u {unit} shows the result");
     let connection = match connect(listen).await {
         Ok(connection) => connection,
         Err(TestError::Io(e)) if UNREACHABLE.contains(&e.kind()) => {
             let text = format!("nobody answers at {}: {e}", listen.in_postfix());
             let forbidden = e.kind() == io::ErrorKind::PermissionDenied;
-            return report.error("listener", text, if forbidden { AS_ROOT } else { restart });
+            return report.error("listener", text, if forbidden { AS_ROOT } else { &restart });
         }
         Err(e) => {
             let text = format!(
@@ -76,7 +76,7 @@ pub(super) async fn examine(file: &MilterFile, listen: &Address, report: &mut Re
         }
     };
     match session(connection, stranger, file, &canary).await {
-        Ok(answer) => report_answer(&answer, stranger, file, report),
+        Ok(answer) => report_answer(&answer, stranger, (file, unit), report),
         Err(e) => report.error("canary", format!("the milter broke off the session: {e}"), restart),
     }
 }
@@ -152,7 +152,7 @@ fn text(text: &CStr) -> String {
     text.to_string_lossy().into_owned()
 }
 
-fn report_answer(answer: &Answer, stranger: IpAddr, file: &MilterFile, report: &mut Report) {
+fn report_answer(answer: &Answer, stranger: IpAddr, (file, unit): (&MilterFile, &str), report: &mut Report) {
     const CHECK: &str = "canary";
     let (action, detail) = match (&answer.status, &*answer.marks) {
         (Status::Reject { message }, _) => (Action::Reject, message.as_deref().map(text)),
@@ -170,7 +170,7 @@ fn report_answer(answer: &Answer, stranger: IpAddr, file: &MilterFile, report: &
             );
         }
         (_, [mark]) => {
-            let advice = "systemctl restart bulkmark-milter: it runs with another configuration or version";
+            let advice = format!("systemctl restart {unit}: it runs with another configuration or version");
             return report.error(CHECK, format!("a canary from {stranger} is not bulk: {mark}"), advice);
         }
         (_, marks) => {
@@ -179,7 +179,7 @@ fn report_answer(answer: &Answer, stranger: IpAddr, file: &MilterFile, report: &
             return report.error(
                 CHECK,
                 text,
-                "systemctl restart bulkmark-milter; if that does not help, report it",
+                format!("systemctl restart {unit}; if that does not help, report it"),
             );
         }
     };
@@ -198,7 +198,7 @@ fn report_answer(answer: &Answer, stranger: IpAddr, file: &MilterFile, report: &
         report.warning(
             CHECK,
             text,
-            "systemctl reload bulkmark-milter: the file was changed since it was read",
+            format!("systemctl reload {unit}: the file was changed since it was read"),
         );
     }
 }

@@ -2,13 +2,14 @@
 //! `bulkmark report add`, and `report forget` for single messages
 
 use crate::command::milter_args::MilterArgs;
-use crate::command::output::{EX_TEMPFAIL, Messages, complain, failed, output, shown};
+use crate::command::output::{EX_ERROR, EX_TEMPFAIL, Messages, complain, failed, output, shown};
 use crate::command::show::some;
 use crate::control::{self, MAX_REPORTED, MAX_REPORTER, Report, Reported};
 use anyhow::bail;
 use bulkmark_ledger::directory::open_regular;
 use bulkmark_mail::mbox::{self, SEPARATOR, Shape, delivered};
 use std::ffi::OsString;
+use std::fmt::Display;
 use std::fs;
 use std::io::{self, BufReader, Read, Write};
 use std::os::unix::ffi::OsStringExt as _;
@@ -19,7 +20,7 @@ use std::process::ExitCode;
 /// Report messages as spam, or as not spam.
 ///
 /// A user counts once for each message; the opposite report withdraws the first. Exit code 0: all reports are counted, now or before; 1: some
-/// were refused, with the reason; 75: the milter does not answer, or accepts no more of this user's reports today.
+/// were refused, with the reason; 2: some messages cannot be read; 75: the milter does not answer, or accepts no more of this user's reports today.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// Report them as spam, which is the default.
@@ -57,6 +58,8 @@ pub(super) struct Kind {
 #[derive(Default)]
 struct Sum {
     messages: u64,
+    /// Messages that cannot be read.
+    unread: u64,
     refused: u64,
     later: u64,
 }
@@ -93,7 +96,7 @@ pub(super) fn send(
     let mut failure = None;
     for file in files {
         if let Err(e) = sender.path(file) {
-            let code = if e.is::<Silent>() { EX_TEMPFAIL } else { 2 };
+            let code = if e.is::<Silent>() { EX_TEMPFAIL } else { EX_ERROR };
             failure = Some(failed(&e.context(format!("{}", file.display())), code));
             break;
         }
@@ -104,14 +107,15 @@ pub(super) fn send(
     if let Some(code) = failure {
         return Ok(code);
     }
-    let Sum { messages, refused, later } = sender.sum;
-    if messages == 0 && refused == 0 {
+    let Sum { messages, unread, refused, later } = sender.sum;
+    if messages == 0 && unread == 0 {
         bail!("no message was found");
     }
-    Ok(match (refused, later) {
-        (_, 1..) => ExitCode::from(EX_TEMPFAIL),
-        (1.., 0) => ExitCode::FAILURE,
-        (0, 0) => ExitCode::SUCCESS,
+    Ok(match (unread, refused, later) {
+        (_, _, 1..) => ExitCode::from(EX_TEMPFAIL),
+        (1.., ..) => ExitCode::from(EX_ERROR),
+        (0, 1.., 0) => ExitCode::FAILURE,
+        (0, 0, 0) => ExitCode::SUCCESS,
     })
 }
 
@@ -180,8 +184,7 @@ impl Sender {
         let (size, file) = match opened {
             Ok(opened) => opened,
             Err(e) => {
-                self.sum.refused += 1;
-                complain(format_args!("{}: {e}", path.display()));
+                self.unread(&path.display().to_string(), e);
                 return Ok(());
             }
         };
@@ -190,8 +193,7 @@ impl Sender {
             places.push((found.at, found.length));
         })?;
         if shape == Shape::Other || shape == Shape::Compressed {
-            self.sum.refused += 1;
-            complain(format_args!("{}: it is no mail", path.display()));
+            self.unread(&path.display().to_string(), "it is no mail");
             return Ok(());
         }
         let several = places.len() > 1;
@@ -199,8 +201,7 @@ impl Sender {
             let name = shown(path);
             let name = if several { format!("{name}, message {number}") } else { name };
             if length > MAX_REPORTED {
-                self.sum.refused += 1;
-                complain(format_args!("{name}: it has {length} bytes, expected at most {MAX_REPORTED}"));
+                self.unread(&name, format_args!("it has {length} bytes, expected at most {MAX_REPORTED}"));
                 continue;
             }
             let mut message = vec![0; usize::try_from(length)?];
@@ -208,6 +209,12 @@ impl Sender {
             self.message(&name, &message)?;
         }
         Ok(())
+    }
+
+    /// Prints why a message, or a file, cannot be read.
+    fn unread(&mut self, name: &str, why: impl Display) {
+        self.sum.unread += 1;
+        complain(format_args!("bulkmark: {name}: {why}"));
     }
 
     /// Reports one message of an mbox.
