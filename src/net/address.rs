@@ -4,6 +4,7 @@
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use std::fmt;
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -51,6 +52,14 @@ impl Address {
                 "found \"{text}\", expected inet:HOST:PORT such as \"inet:127.0.0.1:8720\", or unix:/PATH"
             )),
         }
+    }
+
+    /// Returns its IP address, if it has one. The addresses of a name are known only when it is bound.
+    #[must_use]
+    pub fn ip(&self) -> Option<IpAddr> {
+        let Self::Tcp(address) = self else { return None };
+        let host = address.rsplit_once(':').map_or(&**address, |(host, _)| host);
+        host.trim_start_matches('[').trim_end_matches(']').parse().ok()
     }
 
     /// Formats it in Postfix's notation.
