@@ -31,7 +31,8 @@ impl FromStr for Address {
     fn from_str(text: &str) -> Result<Self, String> {
         match text.strip_prefix("unix:") {
             Some(path) if path.starts_with('/') => Ok(Self::Unix(path.into())),
-            None if is_tcp(text) => Ok(Self::Tcp(text.to_owned())),
+            // `inet` would be a host.
+            None if is_tcp(text) && !text.starts_with("inet:") => Ok(Self::Tcp(text.to_owned())),
             _ => Err(format!("found {text:?}, expected \"HOST:PORT\" or \"unix:/PATH\"")),
         }
     }
@@ -146,7 +147,8 @@ mod tests {
         for good in ["127.0.0.1:8720", "[::1]:8720", "localhost:0", "unix:/run/b.sock"] {
             assert_eq!(good.parse::<Address>().unwrap().to_string(), good);
         }
-        for bad in ["", "8720", ":8720", "127.0.0.1:99999", "unix:run/b.sock", "unix:"] {
+        for bad in ["", "8720", ":8720", "inet:127.0.0.1:8720", "127.0.0.1:99999", "unix:run/b.sock", "unix:"]
+        {
             assert!(bad.parse::<Address>().is_err(), "{bad}");
         }
     }
