@@ -3,13 +3,13 @@
 
 use super::pause::{DaemonOrderArgs, end};
 use super::show::some;
+use super::values::duration;
 use crate::control::{Allow, MAX_REPORTED, Order, Ordered};
 use crate::orders::{Allowance, SiteOrder, Standing, State};
 use anyhow::{Context, bail};
 use bulkmark_ledger::directory::open_regular;
 use bulkmark_mail::mbox::{SEPARATOR, delivered};
 use bulkmark_types::{Signature, remote_text};
-use humantime_serde::re::humantime;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -26,7 +26,7 @@ use std::time::Duration;
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// Duration of the order, such as 30d [default: until it is removed]
-    #[arg(long = "for", value_name = "TIME", value_parser = humantime::parse_duration)]
+    #[arg(long = "for", value_name = "TIME", value_parser = duration)]
     duration: Option<Duration>,
     /// Do not send the order to other sites; messages that sync.private names are not sent in any case.
     #[arg(long, conflicts_with_all = ["list", "remove"])]

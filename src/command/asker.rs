@@ -3,6 +3,7 @@
 
 use super::output::complain;
 use super::show::called;
+use super::values::mailbox;
 use crate::config::{self, DEFAULT_PATH, MilterFile};
 use crate::control::{self, Given, Order};
 use crate::judging::{Case, Judged, Source, find};
@@ -29,7 +30,7 @@ pub(super) struct MessageArgs {
     #[arg(long, value_name = "ADDRESS")]
     ip: Option<IpAddr>,
     /// A recipient, for the choice of the policy. May be given several times.
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", value_parser = mailbox)]
     recipient: Vec<String>,
     /// The envelope sender; "<>" is the null sender.
     #[arg(long, value_name = "ADDRESS")]
@@ -58,7 +59,7 @@ impl MessageArgs {
         let envelope = Envelope {
             client: self.ip.map(|ip| ip.to_canonical()),
             sender: self.sender.as_ref().map(address),
-            recipients: self.recipient.iter().map(address).collect(),
+            recipients: self.recipient.clone(),
             authenticated: self.login.is_some(),
             login: self.login.clone(),
             listener: self.listener.clone(),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `bulkmark canary`
 
-use super::output::output;
+use super::output::{AS_ROOT, output};
 use crate::config::{self, DEFAULT_PATH};
 use crate::net::own_name;
 use anyhow::Context;
@@ -63,7 +63,7 @@ pub(super) fn read(state_dir: &Path) -> anyhow::Result<Canary> {
     let bytes = StateDirectory::open(state_dir).and_then(|directory| directory.read(FILE));
     let bytes = bytes.with_context(|| {
         let path = path.display();
-        format!("cannot read the canary {path}, which the milter makes when it starts; are you root, or in the group bulkmark?")
+        format!("cannot read the canary {path}, which the milter makes when it starts; {AS_ROOT}")
     })?;
     String::from_utf8_lossy(&bytes).parse().with_context(|| format!("{} is no canary", path.display()))
 }

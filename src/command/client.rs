@@ -5,13 +5,13 @@ use super::client_list;
 use super::output::{EX_ERROR, complain, print};
 use super::pause::operator;
 use super::show::some;
+use super::values::duration;
 use crate::config::{self, SERVER_PATH, ServerFile};
 use crate::server::{
     Client, Clients, ClientsError, Deed, Grant, PARTNER_INFLUENCE, PARTNER_RATE, Quota, Role, UNAPPROVED,
 };
 use anyhow::Context as _;
 use bulkmark_ledger::now;
-use humantime_serde::re::humantime;
 use serde_json::json;
 use std::io::Read as _;
 use std::num::NonZeroU32;
@@ -138,12 +138,12 @@ struct Limits {
 struct Lifetime(Option<u64>);
 
 impl FromStr for Lifetime {
-    type Err = humantime::DurationError;
+    type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         match text {
             "never" => Ok(Self(None)),
-            text => humantime::parse_duration(text).map(|time| Self(Some(time.as_secs()))),
+            text => duration(text).map(|time| Self(Some(time.as_secs()))),
         }
     }
 }
@@ -166,11 +166,20 @@ impl Limits {
         }
     }
 
+    /// Whether none is given.
+    const fn are_missing(&self) -> bool {
+        !self.are_of_partner() && self.rate.is_none() && self.expires.is_none()
+    }
+
     /// Whether one of the given limits is for partners only.
     const fn are_of_partner(&self) -> bool {
         self.max_influence.is_some() || self.quota.is_some()
     }
 }
+
+/// The answer to a change without options.
+const UNCHANGED: &str =
+    "bulkmark: nothing to change: expected --own, --max-influence, --quota, --rate or --expires";
 
 /// A change of the list, which returns the new token if it makes one.
 type Change<'a> = dyn FnMut(&mut Clients) -> Result<Option<String>, ClientsError> + 'a;
@@ -203,6 +212,10 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
                 return Ok(ExitCode::from(EX_ERROR));
             };
             edit("added", name, &mut |clients| clients.add(name, grant).map(Some))?;
+        }
+        Command::Set { own: false, limits, .. } if limits.are_missing() => {
+            complain(UNCHANGED);
+            return Ok(ExitCode::from(EX_ERROR));
         }
         Command::Set { name, own, limits } => edit("changed", name, &mut |clients| {
             clients.change(name, |client| limits.apply(client, *own)).map(|()| None)

@@ -2,6 +2,7 @@
 //! `bulkmark correspondents`
 
 use super::pause::OrderArgs;
+use super::values::mailbox;
 use crate::config;
 use crate::control::Order;
 use bulkmark_types::correspondence;
@@ -17,6 +18,7 @@ pub(super) enum Command {
     /// the milter does not answer; 78: the configuration cannot be used.
     Forget {
         /// The user's address.
+        #[arg(value_parser = mailbox)]
         address: String,
         #[command(flatten)]
         to: OrderArgs,

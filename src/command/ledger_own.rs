@@ -58,14 +58,24 @@ enum Broken {
     File(#[from] OpenError),
 }
 
+/// Returns the error of a copy that cannot be written: the file is no daemon's ledger.
+fn unwritten(error: OpenError) -> anyhow::Error {
+    match error {
+        OpenError::Io { path, reason } => {
+            anyhow::Error::new(reason).context(format!("cannot write the backup {}", path.display()))
+        }
+        other => other.into(),
+    }
+}
+
 pub(super) fn backup(args: &BackupArgs) -> anyhow::Result<ExitCode> {
     let places = places(&args.daemon)?;
-    let mut backup = Backup::begin(&args.file)?;
+    let mut backup = Backup::begin(&args.file).map_err(unwritten)?;
     if let Err(e) = fill(&mut backup, places) {
         backup.abandon();
         return Err(e);
     }
-    backup.finish()?;
+    backup.finish().map_err(unwritten)?;
     print(args.file.display())?;
     Ok(ExitCode::SUCCESS)
 }
@@ -85,7 +95,7 @@ fn fill(backup: &mut Backup, (daemon, directory, control): Places) -> anyhow::Re
         Err(Broken::Daemon(e)) => {
             Err(e).with_context(|| format!("the {daemon} at {} gives no backup", control.display()))
         }
-        Err(Broken::File(e)) => Err(e.into()),
+        Err(Broken::File(e)) => Err(unwritten(e)),
     }
 }
 

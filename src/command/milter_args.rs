@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The milter that commands on reports and orders ask.
 
-use crate::command::output::{EX_TEMPFAIL, failed};
+use crate::command::output::{AS_ROOT, EX_ERROR, EX_TEMPFAIL, failed};
 use crate::config::{self, DEFAULT_PATH};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -35,6 +35,10 @@ pub(super) fn unanswered(socket: &Path, error: io::Error) -> ExitCode {
     // An unknown or ambiguous reporter or mailing, or an invalid order.
     if error.kind() == io::ErrorKind::InvalidInput {
         return failed(&error.into(), 1);
+    }
+    if error.kind() == io::ErrorKind::PermissionDenied {
+        let denied = format!("cannot ask the daemon at {}: {error}; {AS_ROOT}", socket.display());
+        return failed(&anyhow::Error::msg(denied), EX_ERROR);
     }
     let silent = format!("no daemon answers at {}", socket.display());
     failed(&anyhow::Error::new(error).context(silent), EX_TEMPFAIL)

@@ -42,6 +42,7 @@ mod supervisor;
 mod take_reports;
 mod tune;
 mod tune_table;
+mod values;
 mod watch;
 
 pub use cli::Cli;

@@ -2,6 +2,8 @@
 //! The effect of a daemon's next start on its ledger.
 
 use super::daemon::Unsent;
+use super::show::called;
+use crate::config::{ConfigError, Kind};
 use crate::control;
 use bulkmark_counts::Role;
 use bulkmark_ledger::{NextStart, OpenError};
@@ -12,30 +14,36 @@ use std::path::Path;
 
 /// A daemon, according to its configuration.
 pub(super) struct Daemon<'a> {
+    pub(super) config: &'a Path,
+    pub(super) kind: Kind,
     pub(super) role: Role,
     pub(super) state_dir: &'a Path,
     pub(super) control: &'a Path,
     pub(super) key: &'a FederationKey,
 }
 
-/// Returns a line for the administrator if the ledger does not match the configuration; none if it does, or if this user cannot see it.
-pub(super) fn warning(daemon: &Daemon<'_>) -> Option<String> {
+/// Returns a warning if the ledger has another key than the configuration; none if it has the same, or if this user cannot see it.
+///
+/// # Errors
+/// If the daemon will not start with this ledger.
+pub(super) fn warning(daemon: &Daemon<'_>) -> Result<Option<ConfigError>, ConfigError> {
+    let about = |message| ConfigError::file(daemon.config, message);
     let directory = daemon.state_dir.display();
     let begins = |id: u64, unsent: u64| {
         format!(
             "at the next start the {} begins a new ledger: that in {directory} was made under another federation key ({id:016x} there, \
              {:016x} here), and will be kept beside it{}",
-            daemon.role,
+            called(daemon.kind.name()),
             daemon.key.id(),
             Unsent(unsent)
         )
     };
     match bulkmark_ledger::next_start(daemon.state_dir, daemon.role, daemon.key) {
-        Ok(NextStart::Empty | NextStart::Fits) => None,
-        Ok(NextStart::OtherKey { id, unsent }) => Some(begins(id, unsent)),
-        Err(OpenError::InUse { .. }) => running(daemon).map(|(id, unsent)| begins(id, unsent)),
-        Err(OpenError::Io { reason, .. }) if reason.kind() == io::ErrorKind::PermissionDenied => None,
-        Err(e) => Some(format!("the {} will not start: {e}", daemon.role)),
+        Ok(NextStart::Empty | NextStart::Fits) => Ok(None),
+        Ok(NextStart::OtherKey { id, unsent }) => Ok(Some(about(begins(id, unsent)))),
+        Err(OpenError::InUse { .. }) => Ok(running(daemon).map(|(id, unsent)| about(begins(id, unsent)))),
+        Err(OpenError::Io { reason, .. }) if reason.kind() == io::ErrorKind::PermissionDenied => Ok(None),
+        Err(e) => Err(about(format!("the daemon will not start: {e}"))),
     }
 }
 

@@ -19,6 +19,9 @@ pub(super) const EX_TEMPFAIL: u8 = 75;
 /// Exit code for an invalid command line, as clap has it, and for every error without a separate code.
 pub(super) const EX_ERROR: u8 = 2;
 
+/// Exit code of monitoring plugins for a state that is not known.
+const NAGIOS_UNKNOWN: i32 = 3;
+
 /// The exit status that a shell shows for a program ended by SIGPIPE. Rust's runtime ignores that signal.
 const ENDED_BY_SIGPIPE: i32 = 128 + 13;
 
@@ -125,10 +128,18 @@ pub(super) fn shown(path: &Path) -> String {
     visible(&path.to_string_lossy())
 }
 
+/// The advice to a user without the permissions of the daemon's.
+pub(super) const AS_ROOT: &str = "are you root, or in the group bulkmark?";
+
 /// Prints on standard error the error that ended a command, and returns this exit code; or `EX_CONFIG`, if a configuration cannot be used.
 pub fn failed(error: &anyhow::Error, code: u8) -> ExitCode {
-    complain(format_args!("bulkmark: {error:#}"));
+    let text = format!("{error:#}");
     let is_of_config = error.chain().any(|cause| cause.is::<ConfigError>());
+    let denied = io::Error::from(io::ErrorKind::PermissionDenied).to_string();
+    // For root it is a file's system, or a file that the daemon's user must be able to read.
+    let advice =
+        is_of_config && text.to_lowercase().contains(&denied) && !rustix::process::geteuid().is_root();
+    complain(format_args!("bulkmark: {text}{}", if advice { format!("\n{AS_ROOT}") } else { String::new() }));
     ExitCode::from(if is_of_config { EX_CONFIG } else { code })
 }
 
@@ -138,8 +149,12 @@ pub fn misused(error: &clap::Error) -> ! {
         error.exit();
     }
     let text = error.to_string();
-    complain(format_args!("bulkmark: {}", text.strip_prefix("error: ").unwrap_or(&text).trim_end()));
-    std::process::exit(error.exit_code())
+    let text = text.strip_prefix("error: ").unwrap_or(&text).trim_end();
+    let missing = error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
+    complain(format_args!("bulkmark: {}{text}", if missing { "a command is missing\n\n" } else { "" }));
+    // Monitoring takes 2 for a broken daemon.
+    let is_plugin = std::env::args_os().any(|option| option == "--nagios");
+    std::process::exit(if is_plugin { NAGIOS_UNKNOWN } else { error.exit_code() })
 }
 
 #[cfg(test)]

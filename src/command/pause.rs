@@ -4,14 +4,14 @@
 use super::milter_args::{self, unanswered};
 use super::output::{complain, print};
 use super::show::time;
+use super::values::duration;
 use crate::config::{self, DEFAULT_PATH, Kind, SERVER_PATH};
 use crate::control::{self, Given, Order, Ordered};
-use crate::orders::Pause;
+use crate::orders::{MAX_TEXT, Pause};
 use crate::refusals::{Query, find};
 use anyhow::Context as _;
 use bulkmark_ledger::directory::User;
 use bulkmark_types::remote_text;
-use humantime_serde::re::humantime;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -38,7 +38,7 @@ pub(super) struct OrderArgs {
 #[derive(Debug, clap::Args)]
 pub(super) struct PauseArgs {
     /// The duration, such as 2h or 30m [default: until `bulkmark resume`]
-    #[arg(long = "for", value_name = "TIME", value_parser = humantime::parse_duration)]
+    #[arg(long = "for", value_name = "TIME", value_parser = duration)]
     duration: Option<Duration>,
     #[command(flatten)]
     at: DaemonOrderArgs,
@@ -118,6 +118,13 @@ impl OrderArgs {
         words: impl FnOnce(&Ordered) -> String,
     ) -> anyhow::Result<ExitCode> {
         let given = Given { order, by: self.by(), reason: self.reason.clone() };
+        for (option, text) in [("--reason", &given.reason), ("--by", &given.by)] {
+            let length = text.len();
+            anyhow::ensure!(
+                length <= MAX_TEXT,
+                "{option}: found {length} bytes, expected at most {MAX_TEXT}"
+            );
+        }
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let ordered = match runtime.block_on(control::order(socket, &given, message)) {
             Ok(ordered) => ordered,

@@ -3,13 +3,13 @@
 
 use super::output::output;
 use super::show::{messages, time};
+use super::values::{duration, mailbox_or_domain};
 use crate::config::{self, DEFAULT_PATH};
 use crate::refusals::{Client, Entry, Found, Query, find};
 use anyhow::Context;
 use bulkmark_ledger::now;
 use bulkmark_policy::Mailboxes;
 use bulkmark_types::remote_text;
-use humantime_serde::re::humantime;
 use serde_json::{Value, json};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ const MOST: i64 = 10_000;
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// Messages to this recipient; "@example.org" is a whole domain.
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", value_parser = mailbox_or_domain)]
     recipient: Option<String>,
     /// Messages from this envelope sender; "@example.org" is a whole domain, "<>" the null sender.
     #[arg(long, value_name = "ADDRESS")]
@@ -39,7 +39,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "SIGNATURE")]
     mailing: Option<String>,
     /// Messages within this time before now.
-    #[arg(long, value_name = "TIME", default_value = "7d", value_parser = humantime::parse_duration)]
+    #[arg(long, value_name = "TIME", default_value = "7d", value_parser = duration)]
     since: Duration,
     /// The most messages to show, up to 10000; the last ones are shown.
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u16).range(..=MOST))]

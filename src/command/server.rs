@@ -6,14 +6,13 @@ use super::fleet_tasks::{self, Duty, Joined};
 use super::supervisor::Supervisor;
 use super::watch::watch;
 use crate::activity::{Activity, Record};
-use crate::config::{self, SERVER_EXAMPLE, SERVER_PATH, ServerFile};
+use crate::config::{self, PLAIN_HTTP, SERVER_EXAMPLE, SERVER_PATH, ServerFile};
 use crate::net::{Activation, Crowd, Endpoint, HttpListener, TlsKeys};
 use crate::orders::{Orders, follow_peer_orders};
 use crate::server::{self, Clients, METRICS_THRESHOLD, Service};
 use crate::telemetry;
 use anyhow::Context;
 use arc_swap::ArcSwap;
-use bulkmark_counts::Role;
 use bulkmark_ledger::{Ledger, now};
 use bulkmark_sync::fleet::Fleet;
 use bulkmark_sync::{FollowMode, Links, Parameters, Remote, follow, follow_peer_bulk};
@@ -90,13 +89,11 @@ async fn server(path: &Path, file: ServerFile, key: FederationKey, passed: Activ
     Ok(())
 }
 
-/// Opens the ledger, or begins one. The counts of a fleet belong to its log: an aggregator holds them as a milter does.
+/// Opens the ledger, or begins one.
 async fn open(file: &ServerFile, key: &FederationKey) -> anyhow::Result<Ledger> {
     let new = !file.state_dir.join(bulkmark_ledger::FILE_NAME).exists();
-    let ledger = match file.fleet {
-        Some(_) => open_ledger(&file.state_dir, Role::Cache, &file.ledger, key).await?,
-        None => open_ledger(&file.state_dir, Role::Server, &peer_settings(file), key).await?,
-    };
+    let settings = if file.fleet.is_some() { file.ledger.clone() } else { peer_settings(file) };
+    let ledger = open_ledger(&file.state_dir, file.role(), &settings, key).await?;
     if new {
         log::info!("created a new ledger in {}", file.state_dir.display());
     }
@@ -230,11 +227,7 @@ async fn listen(
         }
     };
     if plain && !file.plain_http_anywhere && !bound.is_local() {
-        anyhow::bail!(
-            "cannot listen on {}: plain HTTP is for loopback addresses and Unix sockets only: set [tls], or \
-             plain-http-anywhere = true where something else encrypts",
-            bound.address()
-        );
+        anyhow::bail!("cannot listen on {}: {PLAIN_HTTP}", bound.address());
     }
     Ok(bound)
 }

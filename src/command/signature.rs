@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `bulkmark signature`
 
+use super::daemon_args::judging_config;
 use super::output::{EX_ERROR, Messages, failed, output, shown};
 use crate::config;
 use anyhow::Context;
@@ -27,7 +28,8 @@ const MOST: u64 = 2 * MAX_BODY as u64;
 /// instead of digits. Exit code 2: some message could not be read.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// The configuration whose key and limits apply. Without it, the public key and the defaults.
+    /// The configuration whose key and limits apply [default: that of the milter or the interfaces of this machine, or the public key and
+    /// the defaults if there is none]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Also print the signatures that count the network of this client for the body signature, and the strays of the first near
@@ -43,7 +45,9 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let (key, settings) = match &args.config {
+    let installed = Path::new(judging_config());
+    let config = args.config.as_deref().or_else(|| installed.exists().then_some(installed));
+    let (key, settings) = match config {
         Some(path) => {
             let checked = config::load(path)?;
             (checked.key, checked.file.signature)

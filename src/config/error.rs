@@ -20,16 +20,19 @@ pub struct ConfigError {
 struct Spot {
     line: usize,
     column: usize,
-    /// None if it may contain a password: an address with a name before its host.
+    /// None if it may contain a password (an address with a name before its host), or is too long.
     text: Option<String>,
     width: usize,
 }
+
+/// Characters of a line that are shown; one that is wrong behind them is not.
+const LONGEST_LINE: usize = 200;
 
 impl std::error::Error for ConfigError {}
 
 impl ConfigError {
     /// Creates an error about the whole file.
-    pub(super) fn file(path: &Path, message: impl Into<String>) -> Self {
+    pub fn file(path: &Path, message: impl Into<String>) -> Self {
         Self { path: path.to_owned(), place: None, key: None, message: message.into() }
     }
 
@@ -58,8 +61,9 @@ impl Spot {
             column: before + 1,
             text: Some(line_text)
                 .filter(|line| !(line.contains("://") && line.contains('@')))
-                .map(str::to_owned),
-            width: width.max(1),
+                .filter(|_| before < LONGEST_LINE)
+                .map(|line| line.chars().take(LONGEST_LINE).collect()),
+            width: width.clamp(1, LONGEST_LINE.saturating_sub(before).max(1)),
         }
     }
 }
@@ -88,7 +92,15 @@ impl fmt::Display for ConfigError {
 /// key, if that is the error.
 pub(super) fn reword(message: &str) -> (String, Option<String>) {
     let message = message.trim();
-    for prefix in ["invalid type: ", "invalid value: ", "invalid length "] {
+    if let Some((length, expected)) =
+        message.strip_prefix("invalid length ").and_then(|rest| rest.split_once(", expected "))
+    {
+        return (format!("found a list of {length}, expected {}", reword_expected(expected)), None);
+    }
+    if let Some(name) = message.strip_prefix("missing field `") {
+        return (format!("the key {} is missing", name.trim_end_matches('`')), None);
+    }
+    for prefix in ["invalid type: ", "invalid value: "] {
         if let Some(rest) = message.strip_prefix(prefix) {
             let (found, expected) = rest.split_once(", expected ").unwrap_or((rest, "something else"));
             return (format!("found {}, expected {}", reword_found(found), reword_expected(expected)), None);
@@ -148,7 +160,7 @@ fn reword_expected(expected: &str) -> &str {
     match expected {
         "a nonzero usize" => "a whole number above 0",
         "a nonzero u32" => WHOLE_U32,
-        "i64" => "a whole number",
+        "i64" | "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number",
         "a boolean" => "true or false",
         "a sequence" => "a list, as in [\"one\", \"another\"]",
         "a duration" => "a time, as in \"7d\" or \"90s\"",

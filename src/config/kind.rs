@@ -4,10 +4,12 @@
 use super::error::ConfigError;
 use super::in_force::{MILTER_EXAMPLE, SERVER_EXAMPLE};
 use super::interfaces::{self, INTERFACES_PATH};
-use super::milter::{Checked, DEFAULT_PATH, load};
-use super::server::SERVER_PATH;
+use super::milter::{self, Checked, DEFAULT_PATH, Parts};
+use super::server::{self, SERVER_PATH, ServerFile};
 use super::source::Source;
 use crate::milter::NONE;
+use crate::net::Address;
+use bulkmark_types::FederationKey;
 use std::cmp::Ordering;
 use std::fmt;
 use std::path::Path;
@@ -34,7 +36,7 @@ const SERVER_ONLY: [&str; 1] = ["tls"];
 
 impl Kind {
     /// Recognises the daemon by the content of its file: interfaces have listen = "none", and a server and a milter have keys that the other
-    /// lacks. If these do not decide, the file's name does.
+    /// lacks. If these do not decide, the file's name does, or else the form of `listen`.
     ///
     /// # Errors
     /// If the file cannot be read, or is not TOML.
@@ -48,12 +50,21 @@ impl Kind {
         let is_server_key = |key: &&String| server.contains_key(*key) || SERVER_ONLY.contains(&&***key);
         let only_server = table.keys().filter(is_server_key).filter(|key| !milter.contains_key(*key)).count();
         let only_milter = table.keys().filter(|key| milter.contains_key(*key) && !is_server_key(key)).count();
-        let is_named = path.file_stem().unwrap_or_default().to_string_lossy().contains("server");
-        Ok(match only_server.cmp(&only_milter) {
-            Ordering::Greater => Self::Server,
-            Ordering::Equal if is_named => Self::Server,
-            Ordering::Less | Ordering::Equal => Self::Milter,
-        })
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        // `HOST:PORT`, without the `inet:` of Postfix.
+        let listens_plainly = || {
+            matches!(
+                table.get("listen").and_then(toml::Value::as_str).map(str::parse),
+                Some(Ok(Address::Tcp(_)))
+            )
+        };
+        let is_server = match only_server.cmp(&only_milter) {
+            Ordering::Less => false,
+            Ordering::Greater => true,
+            Ordering::Equal if name.contains("server") => true,
+            Ordering::Equal => !name.contains(Self::Milter.name()) && listens_plainly(),
+        };
+        Ok(if is_server { Self::Server } else { Self::Milter })
     }
 
     /// Returns the name of its command.
@@ -85,6 +96,53 @@ impl Kind {
             Self::Server => SERVER_EXAMPLE,
         }
     }
+}
+
+/// Reads and checks the file of a milter or interfaces at `path`, and the files that it names.
+///
+/// # Errors
+/// [`ConfigError`], which names the place.
+pub fn load(path: &Path) -> Result<Checked, ConfigError> {
+    or_other_kind(path, Kind::Milter, milter::load(path))
+}
+
+/// The same, with a separate result for each of the files that it names.
+///
+/// # Errors
+/// If the file at `path` itself cannot be used.
+pub fn load_parts(path: &Path) -> Result<Parts, ConfigError> {
+    or_other_kind(path, Kind::Milter, milter::load_parts(path))
+}
+
+/// Reads and checks the server's file at `path`, and the key that it names.
+///
+/// # Errors
+/// [`ConfigError`], which names the place.
+pub fn load_server(path: &Path) -> Result<(ServerFile, FederationKey), ConfigError> {
+    let (file, key) = load_server_parts(path)?;
+    Ok((file, key?))
+}
+
+/// The same, with a separate result for the key.
+///
+/// # Errors
+/// If the file at `path` itself cannot be used.
+pub fn load_server_parts(
+    path: &Path,
+) -> Result<(ServerFile, Result<FederationKey, ConfigError>), ConfigError> {
+    or_other_kind(path, Kind::Server, server::load_server_parts(path))
+}
+
+/// Replaces the error of a file that is another daemon's: a single key of it would be corrected in vain.
+fn or_other_kind<T>(path: &Path, wanted: Kind, read: Result<T, ConfigError>) -> Result<T, ConfigError> {
+    read.map_err(|error| match Kind::of(path) {
+        Ok(found) if (found == Kind::Server) != (wanted == Kind::Server) => {
+            let message =
+                format!("found the configuration of bulkmark {found}, expected that of bulkmark {wanted}");
+            ConfigError::file(path, message)
+        }
+        _ => error,
+    })
 }
 
 /// Reads and checks the file at `path` and the files that it names, for a daemon of this kind: a milter, or interfaces alone. A file of the

@@ -182,34 +182,34 @@ mod tests {
         };
         assert!(nats(&key).unwrap_err().contains("aggregator.0.name: needs nkey"));
         let error = nats(&seed).unwrap_err();
-        assert!(error.starts_with("fleet.toml:4:8: client.0.nkey: expected the public"), "{error}");
+        assert!(error.starts_with("fleet.toml:4:8: client[0].nkey: expected the public"), "{error}");
         assert!(!error.contains("SUA"), "{error}");
         assert!(
             nats(&format!("{key}\npassword-file = \"/p\"")).unwrap_err().contains("excludes password-file")
         );
         let postgres = |text: &str| load(&of(text), Engine::Postgres).unwrap_err();
         for (text, expected) in [
-            ("[[client]]\nname = \"a b\"\nkind = \"own\"", "client.0.name: found \"a b\""),
+            ("[[client]]\nname = \"a b\"\nkind = \"own\"", "client[0].name: found \"a b\""),
             (
                 "[[client]]\nname = \"AGG1\"\nkind = \"own\"",
-                "aggregator.0.name: found \"agg1\" a second time",
+                "aggregator[0].name: found \"agg1\" a second time",
             ),
-            ("[[client]]\nname = \"a\"", "missing field `kind`"),
+            ("[[client]]\nname = \"a\"", "client[0]: the key kind is missing"),
             ("[[client]]\nname = \"a\"\nkind = \"peer\"", "client[0].kind: found \"peer\""),
             (
                 "[[client]]\nname = \"a\"\nkind = \"own\"\nquota = \"1/2\"",
-                "client.0.quota: is for kind = \"partner\"",
+                "client[0].quota: is for kind = \"partner\"",
             ),
             (
                 "[[client]]\nname = \"a\"\nkind = \"own\"\nrate = 9",
-                "client.0.rate: is for kind = \"partner\"",
+                "client[0].rate: is for kind = \"partner\"",
             ),
-            ("[[client]]\nname = \"a\"\nkind = \"own\"\nwithdrawn = 1", "client.0.withdrawn: is for kind"),
+            ("[[client]]\nname = \"a\"\nkind = \"own\"\nwithdrawn = 1", "client[0].withdrawn: is for kind"),
             (
                 "[[client]]\nname = \"a\"\nkind = \"partner\"\nquota = \"2\"",
                 "expected a share of the capacity",
             ),
-            ("[[client]]\nname = \"a\"\nkind = \"own\"\nnkey = \"U\"", "client.0.nkey: is NATS'"),
+            ("[[client]]\nname = \"a\"\nkind = \"own\"\nnkey = \"U\"", "client[0].nkey: is NATS'"),
         ] {
             let error = postgres(text);
             assert!(error.contains(expected), "{text}: {error}");

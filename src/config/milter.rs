@@ -207,7 +207,7 @@ pub struct Parts {
 ///
 /// # Errors
 /// [`ConfigError`], which names the place.
-pub fn load(path: &Path) -> Result<Checked, ConfigError> {
+pub(super) fn load(path: &Path) -> Result<Checked, ConfigError> {
     checked(load_parts(path)?)
 }
 
@@ -245,7 +245,7 @@ fn check_user_reports(source: &Source, file: &MilterFile) -> Result<(), ConfigEr
 ///
 /// # Errors
 /// If the file at `path` itself cannot be used.
-pub fn load_parts(path: &Path) -> Result<Parts, ConfigError> {
+pub(super) fn load_parts(path: &Path) -> Result<Parts, ConfigError> {
     parts_from(&Source::read(path)?)
 }
 

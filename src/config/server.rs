@@ -4,9 +4,10 @@
 use super::error::ConfigError;
 use super::milter::load_key;
 use super::source::Source;
-use crate::net::{Endpoint, Listen, TlsFiles};
+use crate::net::{Address, Endpoint, Listen, TlsFiles};
 use crate::server::{Limits, Registration};
 use crate::{alerts, page, server, telemetry};
+use bulkmark_counts::Role;
 use bulkmark_sync::{Upstream, log};
 use bulkmark_types::FederationKey;
 use serde::Deserialize;
@@ -15,6 +16,10 @@ use std::time::Duration;
 
 /// The default path of the file.
 pub const SERVER_PATH: &str = "/etc/bulkmark/server.toml";
+
+/// The rule for a server without a certificate.
+pub const PLAIN_HTTP: &str = "plain HTTP is for loopback addresses and Unix sockets only: set [tls], or plain-http-anywhere = true where \
+    something else encrypts";
 
 /// `[sync]` of a server.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -98,20 +103,11 @@ impl Default for ServerFile {
     }
 }
 
-/// Reads and checks the server's file at `path`, and the key that it names.
-///
-/// # Errors
-/// [`ConfigError`], which names the place.
-pub fn load_server(path: &Path) -> Result<(ServerFile, FederationKey), ConfigError> {
-    let (file, key) = load_server_parts(path)?;
-    Ok((file, key?))
-}
-
-/// Reads and checks the file like `load_server`, with a separate result for the key.
+/// Reads and checks the server's file at `path`, with a separate result for the key that it names.
 ///
 /// # Errors
 /// If the file at `path` itself cannot be used.
-pub fn load_server_parts(
+pub(super) fn load_server_parts(
     path: &Path,
 ) -> Result<(ServerFile, Result<FederationKey, ConfigError>), ConfigError> {
     let source = Source::read(path)?;
@@ -134,6 +130,15 @@ pub fn load_server_parts(
         let message = "expected \"closed\": an aggregator of a fleet takes no reports of sites";
         return Err(source.error("registration", message.to_owned()));
     }
+    // The addresses of a name are known when the server binds them.
+    let is_outside = |address: &Address| address.ip().is_some_and(|ip| !ip.is_loopback());
+    if let Endpoint::At(address) = &file.listen
+        && file.tls.is_none()
+        && !file.plain_http_anywhere
+        && is_outside(address)
+    {
+        return Err(source.error("listen", format!("found \"{address}\", but {PLAIN_HTTP}")));
+    }
     file.page().check().map_err(|message| source.error("status.listen", message))?;
     file.alerts.url().map_err(|message| source.error("alerts.webhook", message))?;
     let key = load_key(&source, &file.ledger);
@@ -141,6 +146,12 @@ pub fn load_server_parts(
 }
 
 impl ServerFile {
+    /// Returns the role of its ledger. The counts of a fleet belong to its log: an aggregator holds them as a milter does.
+    #[must_use]
+    pub const fn role(&self) -> Role {
+        if self.fleet.is_some() { Role::Cache } else { Role::Server }
+    }
+
     /// Returns the settings of the server, which listens at `address`.
     #[must_use]
     pub fn settings(&self, address: String) -> server::Settings {

@@ -23,6 +23,9 @@ pub struct Setting {
     /// The line in the file, from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<usize>,
+    /// The places of entries of a list that other files have, as file and line.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub entries: Vec<(PathBuf, usize)>,
     /// Values of earlier files that differ from this one and from the default.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub replaces: Vec<Overridden>,
@@ -73,7 +76,12 @@ pub fn settings(path: &Path, kind: Kind) -> Result<Shown, ConfigError> {
     };
     let setting = |key: String| {
         let (set, default) = (set.get(&key), defaults.get(&key));
-        let place = places.get(&key).map(|&at| source.line(at));
+        let place = places.get(&key).map(|&(at, _)| source.line(at));
+        let all = places.get(&key).into_iter().flat_map(|(_, entries)| entries);
+        let mut entries: Vec<_> =
+            all.map(|&at| source.line(at)).map(|(file, line)| (file.to_owned(), line)).collect();
+        entries.retain(|(file, _)| place.is_some_and(|(of_key, _)| of_key != file));
+        entries.dedup();
         let mut value = set.or(default).cloned();
         value.iter_mut().for_each(|value| redact_key(&key, value));
         Setting {
@@ -81,6 +89,7 @@ pub fn settings(path: &Path, kind: Kind) -> Result<Shown, ConfigError> {
             is_default: set.is_none() || set == default,
             file: place.map(|(path, _)| path.to_owned()),
             line: place.map(|(_, line)| line),
+            entries,
             replaces: replaces(&key),
             key,
         }
@@ -109,13 +118,20 @@ fn leaves(table: &toml::Table) -> BTreeMap<String, toml::Value> {
     found
 }
 
+/// The place of a key's name, and those of its entries, if it is a list.
+type Places = (usize, Vec<usize>);
+
 /// Collects the places of these keys' names.
-fn places_of(table: &DeTable<'_>, prefix: &str, places: &mut BTreeMap<String, usize>) {
+fn places_of(table: &DeTable<'_>, prefix: &str, places: &mut BTreeMap<String, Places>) {
     for (name, value) in table {
         let key = format!("{prefix}{}", name.get_ref());
         match value.get_ref() {
             DeValue::Table(inner) => places_of(inner, &format!("{key}."), places),
-            _ => drop(places.insert(key, name.span().start)),
+            value => {
+                let entries = value.as_array().into_iter().flat_map(|list| list.iter());
+                let entries = entries.map(|entry| entry.span().start).collect();
+                places.insert(key, (name.span().start, entries));
+            }
         }
     }
 }
@@ -135,6 +151,6 @@ fn known_keys(example: &str) -> Vec<String> {
         places_of(table.get_ref(), "", &mut places);
     }
     let mut keys: Vec<_> = places.into_iter().collect();
-    keys.sort_by_key(|(_, at)| *at);
+    keys.sort_by_key(|(_, (at, _))| *at);
     keys.into_iter().map(|(key, _)| key).collect()
 }

@@ -21,6 +21,17 @@ pub(super) struct Source {
     files: Vec<File>,
 }
 
+/// Returns a key in the form of serde's paths: `policy[0].name` for `policy.0.name`.
+fn with_brackets(key: &str) -> String {
+    let mut names = key.split('.');
+    let first = names.next().unwrap_or_default().to_owned();
+    let add = |all: String, name: &str| match name.parse::<usize>() {
+        Ok(i) => format!("{all}[{i}]"),
+        Err(_) => format!("{all}.{name}"),
+    };
+    names.fold(first, add)
+}
+
 /// One file. Its places begin at the end of the file before, so that each place is in one file only.
 struct File {
     path: PathBuf,
@@ -30,8 +41,12 @@ struct File {
 
 impl File {
     fn read(path: &Path, begin: usize) -> Result<Self, ConfigError> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|e| ConfigError::file(path, format!("cannot read: {e}")))?;
+        let bytes = std::fs::read(path).map_err(|e| ConfigError::file(path, format!("cannot read: {e}")))?;
+        let text = String::from_utf8(bytes).map_err(|e| {
+            let end = e.utf8_error().valid_up_to();
+            let text = String::from_utf8_lossy(e.as_bytes());
+            ConfigError::at(path, &text, Some(end..end), None, "not valid UTF-8".to_owned())
+        })?;
         Ok(Self { path: path.to_owned(), text, begin })
     }
 
@@ -95,6 +110,13 @@ impl Source {
         let deserializer = toml::Deserializer::from(Spanned::new(0..end, self.merged()?));
         serde_path_to_error::deserialize(deserializer).map_err(|e| {
             let (mut message, unknown) = reword(e.inner().message());
+            // A date without quotes is a value of TOML, which serde calls a map.
+            let found = e.inner().span().and_then(|span| self.text(span));
+            if let Some(found) = found.filter(|text| text.starts_with(|c: char| c.is_ascii_digit()))
+                && let Some(rest) = message.strip_prefix("found a table, ")
+            {
+                message = format!("found {found}, {rest}");
+            }
             let mut path = e.path().to_string();
             if SERVERS.contains(&path.split('[').next().unwrap_or_default())
                 && !path.contains("].")
@@ -117,7 +139,7 @@ impl Source {
     /// Returns an error of the value of `key` (tables and numbers of entries before it, joined by dots). If the key is in no file, its default
     /// conflicts with another key, and the error names no place.
     pub(super) fn error(&self, key: &str, message: String) -> ConfigError {
-        self.at(self.span(key), Some(key.to_owned()), message)
+        self.at(self.span(key), Some(with_brackets(key)), message)
     }
 
     /// Returns an error at this place.
@@ -131,11 +153,23 @@ impl Source {
         self.span(key).is_some()
     }
 
+    /// Returns `FILE:LINE` of a key.
+    pub(super) fn place(&self, key: &str) -> Option<String> {
+        let (file, line) = self.line(self.span(key)?.start);
+        Some(format!("{}:{line}", file.display()))
+    }
+
     /// Returns file and line of a place.
     pub(super) fn line(&self, at: usize) -> (&Path, usize) {
         let (file, span) = self.file_at(Some(at..at));
         let before = span.and_then(|span| file.text.get(..span.start)).unwrap_or_default();
         (&file.path, before.matches('\n').count() + 1)
+    }
+
+    /// Returns the text at a place.
+    fn text(&self, span: Range<usize>) -> Option<&str> {
+        let (file, span) = self.file_at(Some(span));
+        file.text.get(span?)
     }
 
     /// Returns the file of this place, and the place in the file's text.

@@ -3,9 +3,11 @@
 //! does not do before it needs them.
 
 use super::error::ConfigError;
+use super::idle::idle_warnings;
 use super::in_force::redact;
 use super::kind::Kind;
 use super::pieces::pieces_directory;
+use super::places::{PLACES, missing_directory};
 use super::policies::read_bounded;
 use super::server::ServerFile;
 use super::source::Source;
@@ -77,7 +79,8 @@ const TRUSTING_WEIGHT: f64 = 0.75;
 /// Returns the doubtful parts of a valid configuration, read by this user at this time.
 ///
 /// # Errors
-/// If a file of the configuration itself can no longer be read, or a server's certificate and key cannot be used.
+/// If a file of the configuration itself can no longer be read, or the daemon cannot start: a directory is missing, or a server's
+/// certificate and key cannot be used.
 pub fn warnings(
     path: &Path,
     kind: Kind,
@@ -109,6 +112,7 @@ pub fn warnings(
         let warnings = text_warnings(text, user, now);
         let at = |message| source.at(Some(text.span.clone()), Some(text.key.clone()), message);
         found.extend(warnings.into_iter().map(at));
+        found.extend(missing_directory(&text.key, text.value).map_err(at)?.map(at));
         if LISTS.contains(&&*text.name) {
             found.extend(list_warnings(text.value.into(), user));
         }
@@ -121,6 +125,9 @@ pub fn warnings(
     if kind == Kind::Milter {
         found.extend(pyzor_warnings(&source, &source.parse::<Interfaces>()?.interfaces.pyzor, user));
         found.extend(user_report_warnings(&source, &source.parse()?));
+    }
+    if kind != Kind::Server {
+        found.extend(idle_warnings(&source, now)?);
     }
     if kind == Kind::Server {
         let file: ServerFile = source.parse()?;
@@ -232,7 +239,8 @@ fn text_warnings(text: &Text<'_>, user: &User, now: SystemTime) -> Vec<String> {
     }
     // This key has recipients beside paths of files with recipients.
     let is_file = FILES.contains(&&*text.name) || text.name == "recipients" && path.is_absolute();
-    if !is_file {
+    let is_place = PLACES.contains(&&*text.key);
+    if !(is_file || is_place) {
         return Vec::new();
     }
     if path.is_relative() {
@@ -241,14 +249,19 @@ fn text_warnings(text: &Text<'_>, user: &User, now: SystemTime) -> Vec<String> {
             "{shown} is looked for below the directory that the daemon is started in; write all of its path"
         )];
     }
-    if let Some(message) = unreadable(path, user) {
+    if let Some(message) = unreadable(path, user).filter(|_| is_file) {
         return vec![message];
     }
     match &*text.name {
         "token-file" => {
-            let empty = fs::read_to_string(path).is_ok_and(|token| token.trim().is_empty());
-            let message = "is empty, expected the token that bulkmark client add printed";
-            if empty { vec![format!("{} {message}", path.display())] } else { Vec::new() }
+            // The token of the interfaces is the administrator's choice.
+            let is_wrong =
+                |token: &str| token.is_empty() || !(is_token(token) || text.key.starts_with("interfaces."));
+            let token = fs::read_to_string(path).ok();
+            let found = token.as_deref().map(str::trim).filter(|token| is_wrong(token));
+            let what = |token: &str| if token.is_empty() { "is empty" } else { "has no token" };
+            let expected = "expected the one that bulkmark client add printed: bulkmark_ and 64 digits";
+            found.map(|token| format!("{} {}, {expected}", path.display(), what(token))).into_iter().collect()
         }
         "ca-file" => match Certificate::read(path) {
             Ok(all) => {
@@ -259,6 +272,12 @@ fn text_warnings(text: &Text<'_>, user: &User, now: SystemTime) -> Vec<String> {
         },
         _ => Vec::new(),
     }
+}
+
+/// Whether this has the form of a token that a server made.
+fn is_token(text: &str) -> bool {
+    let digits = text.strip_prefix("bulkmark_").unwrap_or_default();
+    digits.len() == 64 && digits.bytes().all(|b| b.is_ascii_hexdigit())
 }
 
 /// Returns why a daemon of this user cannot read a file.

@@ -41,6 +41,9 @@ pub(super) enum Failure {
     /// The ledger does not answer.
     #[error("{0}")]
     Ledger(#[from] LedgerError),
+    /// Nobody with this name has reported here.
+    #[error("no reporter with this name is known here")]
+    Nobody,
     /// Only users can be trusted.
     #[error("this reporter is a {0}; only users can be vouched for")]
     NoUser(ReporterKind),
@@ -56,6 +59,16 @@ async fn find(ledger: &Ledger, name: &NameReporter, reporter: ReporterRef) -> Re
     }
 }
 
+/// The same, for a reporter who must have reported here.
+async fn find_known(
+    ledger: &Ledger,
+    name: &NameReporter,
+    reporter: ReporterRef,
+) -> Result<ReporterId, Failure> {
+    let reporter = find(ledger, name, reporter).await?;
+    if ledger.knows_reporter(reporter).await? { Ok(reporter) } else { Err(Failure::Nobody) }
+}
+
 /// Returns the user reports.
 pub(super) async fn overview(
     ledger: &Ledger,
@@ -63,7 +76,7 @@ pub(super) async fn overview(
     asked: ReportsAsked,
 ) -> Result<Overview, Failure> {
     let reporter = match asked.reporter {
-        Some(reporter) => Some(find(ledger, name, reporter).await?),
+        Some(reporter) => Some(find_known(ledger, name, reporter).await?),
         None => None,
     };
     let now = now();
@@ -95,6 +108,6 @@ pub(super) async fn forget(
     name: &NameReporter,
     reporter: ReporterRef,
 ) -> Result<Withdrawal, Failure> {
-    let reporter = find(ledger, name, reporter).await?;
+    let reporter = find_known(ledger, name, reporter).await?;
     ledger.forget(reporter, now()).await.map_err(Failure::Forgetting)
 }

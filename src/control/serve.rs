@@ -164,7 +164,9 @@ async fn answer(question: Question, daemon: &Daemon) -> Answer {
             match &daemon.reporter {
                 Some(name) => {
                     user_reports(question, &daemon.ledger, name).await.unwrap_or_else(|e| match e {
-                        e @ (Failure::Unclear(_) | Failure::NoUser(_)) => Answer::Unclear(e.to_string()),
+                        e @ (Failure::Unclear(_) | Failure::NoUser(_) | Failure::Nobody) => {
+                            Answer::Unclear(e.to_string())
+                        }
                         e => error(e.to_string()),
                     })
                 }

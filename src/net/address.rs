@@ -4,6 +4,7 @@
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use std::fmt;
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -30,7 +31,8 @@ impl FromStr for Address {
     fn from_str(text: &str) -> Result<Self, String> {
         match text.strip_prefix("unix:") {
             Some(path) if path.starts_with('/') => Ok(Self::Unix(path.into())),
-            None if is_tcp(text) => Ok(Self::Tcp(text.to_owned())),
+            // `inet` would be a host.
+            None if is_tcp(text) && !text.starts_with("inet:") => Ok(Self::Tcp(text.to_owned())),
             _ => Err(format!("found {text:?}, expected \"HOST:PORT\" or \"unix:/PATH\"")),
         }
     }
@@ -51,6 +53,14 @@ impl Address {
                 "found \"{text}\", expected inet:HOST:PORT such as \"inet:127.0.0.1:8720\", or unix:/PATH"
             )),
         }
+    }
+
+    /// Returns its IP address, if it has one. The addresses of a name are known only when it is bound.
+    #[must_use]
+    pub fn ip(&self) -> Option<IpAddr> {
+        let Self::Tcp(address) = self else { return None };
+        let host = address.rsplit_once(':').map_or(&**address, |(host, _)| host);
+        host.trim_start_matches('[').trim_end_matches(']').parse().ok()
     }
 
     /// Formats it in Postfix's notation.
@@ -137,7 +147,8 @@ mod tests {
         for good in ["127.0.0.1:8720", "[::1]:8720", "localhost:0", "unix:/run/b.sock"] {
             assert_eq!(good.parse::<Address>().unwrap().to_string(), good);
         }
-        for bad in ["", "8720", ":8720", "127.0.0.1:99999", "unix:run/b.sock", "unix:"] {
+        for bad in ["", "8720", ":8720", "inet:127.0.0.1:8720", "127.0.0.1:99999", "unix:run/b.sock", "unix:"]
+        {
             assert!(bad.parse::<Address>().is_err(), "{bad}");
         }
     }

@@ -51,8 +51,6 @@ impl Listen {
     }
 
     fn ip(&self) -> Option<IpAddr> {
-        let Some(Address::Tcp(address)) = &self.0 else { return None };
-        let host = address.rsplit_once(':').map_or(&**address, |(host, _)| host);
-        host.trim_start_matches('[').trim_end_matches(']').parse().ok()
+        self.0.as_ref()?.ip()
     }
 }

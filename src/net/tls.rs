@@ -34,7 +34,7 @@ pub enum TlsError {
         reason: rustls::pki_types::pem::Error,
     },
     /// They do not match, or are of a kind that TLS does not know.
-    #[error("{cert} and {key} cannot be used: {reason}")]
+    #[error("{cert} and {key} cannot be used: {}", in_words(reason))]
     Pair {
         /// The certificate.
         cert: PathBuf,
@@ -43,6 +43,14 @@ pub enum TlsError {
         /// Why.
         reason: rustls::Error,
     },
+}
+
+/// Returns the reason, in our words if they do not belong together.
+fn in_words(reason: &rustls::Error) -> String {
+    match reason {
+        rustls::Error::InconsistentKeys(_) => "the key is not that of the certificate".to_owned(),
+        other => other.to_string(),
+    }
 }
 
 /// The certificate and key in force.

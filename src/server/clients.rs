@@ -132,7 +132,7 @@ pub enum ClientsError {
         reason: io::Error,
     },
     /// It is not in this program's format.
-    #[error("{path} is not a list of clients: {reason}")]
+    #[error("{path} is not a list of clients: {reason}; restore it from a backup of the state directory")]
     Form {
         /// The file.
         path: PathBuf,

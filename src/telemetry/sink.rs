@@ -128,7 +128,8 @@ fn connect_syslog(
         Some(path) => syslog::unix_custom(formatter, path),
         None => syslog::unix(formatter),
     }
-    .map_err(io::Error::other)
+    // "Initialization error: Io error: " and the reason.
+    .map_err(|e| io::Error::other(e.to_string().rsplit("error: ").next().unwrap_or_default().to_owned()))
 }
 
 /// One datagram of `FIELD=value` lines (systemd.journal-fields). The line has no line breaks, so it needs no framing.

@@ -64,8 +64,8 @@ fn a_milters_doubts_are_told_with_their_places() {
          on the way to counts.example.org can read them; use https://",
             "warning: milter.d/10-counts.toml:3:14: upstream[0].token-file: cannot read DIR/none: No such file or directory \
          (os error 2)",
-            "warning: milter.d/10-counts.toml:7:14: upstream[1].token-file: DIR/empty is empty, expected the token that \
-         bulkmark client add printed",
+            "warning: milter.d/10-counts.toml:7:14: upstream[1].token-file: DIR/empty is empty, expected the one that \
+         bulkmark client add printed: bulkmark_ and 64 digits",
             "warning: milter.d/10-counts.toml:8:11: upstream[1].ca-file: DIR/empty: found no certificate in PEM, expected \
          \"-----BEGIN CERTIFICATE-----\"",
             &format!("warning: DIR/list:2: {star}"),
@@ -104,6 +104,119 @@ fn reports_are_checked() {
     {
         let (_, _, warnings) = of(&format!("[user-reports]\n{well}"));
         assert!(warnings.is_empty(), "{warnings:#?}");
+    }
+}
+
+/// A daemon does not start without its directories, and not with the ledger of another daemon.
+#[test]
+fn a_daemon_that_will_not_start_is_told() {
+    let of = |name: &str, text: &str| {
+        let directory = directory(&[(name, text)]);
+        check(directory.path(), &[name])
+    };
+    let refused = |name: &str, text: &str, expected: &str| {
+        let (code, told, errors) = of(name, text);
+        assert_eq!((code, &*told), (78, ""), "{errors:#?}");
+        assert_eq!(errors, [format!("bulkmark: {name}:{expected}")], "{text}");
+    };
+    let missing = "the daemon will not start: the directory DIR/none is missing";
+    let state = "control = \"DIR/c\"\nstate-dir = \"DIR/none\"\n";
+    refused("milter.toml", state, &format!("2:13: state-dir: {missing}"));
+    refused("server.toml", state, &format!("2:13: state-dir: {missing}"));
+    let control = "control = \"DIR/none/two/c\"\nstate-dir = \"DIR/state\"\n";
+    refused("milter.toml", control, &format!("1:11: control: {missing}"));
+    let listen = format!("{PLACES}listen = \"unix:DIR/none/m.sock\"\n");
+    refused("milter.toml", &listen, &format!("3:10: listen: {missing}"));
+    let named = format!("{PLACES}[listen.out]\nat = \"unix:DIR/none/m.sock\"\n");
+    refused("milter.toml", &named, &format!("4:6: listen.out.at: {missing}"));
+    let plain = "plain HTTP is for loopback addresses and Unix sockets only: set [tls], or plain-http-anywhere = true where \
+                 something else encrypts";
+    for listen in ["0.0.0.0:8721", "[::]:8721", "192.0.2.1:8721"] {
+        let text = format!("listen = \"{listen}\"\n{PLACES}");
+        refused("server.toml", &text, &format!("1:10: listen: found \"{listen}\", but {plain}"));
+        assert_eq!(of("server.toml", &format!("plain-http-anywhere = true\n{text}")).0, 0);
+    }
+    // Other listeners are left out, and systemd makes these directories.
+    let dccifd = format!("{PLACES}[interfaces.dccifd]\nlisten = \"unix:DIR/none/d.sock\"\n");
+    let (code, _, warnings) = of("milter.toml", &dccifd);
+    let expected = "warning: milter.toml:4:10: interfaces.dccifd.listen: nothing will listen there: the directory DIR/none is missing";
+    assert_eq!((code, warnings), (0, vec![expected.to_owned()]));
+    let packaged = "control = \"/run/bulkmark/x/c\"\nstate-dir = \"/var/lib/bulkmark/x\"\nlisten = \"unix:/run/bulkmark/m\"\n";
+    assert_eq!(of("milter.toml", packaged).0, 0);
+    let (_, _, warnings) = of("milter.toml", "control = \"c\"\nstate-dir = \"state\"\n");
+    assert_eq!(warnings.len(), 2);
+    assert!(warnings[1].ends_with("write all of its path"), "{warnings:#?}");
+    let broken = directory(&[("milter.toml", PLACES), ("state/ledger.redb", "no ledger")]);
+    let (code, told, errors) = check(broken.path(), &["milter.toml"]);
+    assert_eq!((code, &*told), (78, ""));
+    let start =
+        "bulkmark: milter.toml: the daemon will not start: the ledger DIR/state/ledger.redb is damaged";
+    assert!(errors[0].starts_with(start), "{errors:#?}");
+}
+
+/// Policies after one that fits all mail, rehearsals of nothing, and relays that are anybody.
+#[test]
+fn settings_without_effect_are_told() {
+    let of = |text: &str| {
+        let directory = directory(&[("milter.toml", &format!("{PLACES}{text}"))]);
+        check(directory.path(), &["milter.toml"]).2
+    };
+    let reject = "[actions]\nbulk = \"reject\"\n";
+    let policies = "[[policy]]\nname = \"a\"\nmatch = { recipient = \"a.test\" }\n\
+                    [[policy]]\nname = \"b\"\nmatch = { recipient = \"a.test\" }\n\
+                    [[policy]]\nname = \"all\"\n[[policy]]\nname = \"c\"\nmatch = { client = \"192.0.2.1\" }\n";
+    assert_eq!(
+        of(policies),
+        [
+            "warning: milter.toml:7:8: policy[1].name: the policy b is never reached: a before it, milter.toml:4, has the same match",
+            "warning: milter.toml:12:8: policy[3].name: the policy c is never reached: all before it, milter.toml:10, fits all mail",
+        ]
+    );
+    let idle = "without effect: bulk, near and spam are all \"mark\"";
+    assert_eq!(
+        of("[actions]\nrehearse = true\n"),
+        [format!("warning: milter.toml:4:12: actions.rehearse: {idle}")]
+    );
+    let policy = "[[policy]]\nname = \"a\"\nmatch = { recipient = \"a.test\" }\n";
+    let own = format!("{policy}actions = {{ rehearse = true }}\n");
+    assert_eq!(of(&own), [format!("warning: milter.toml:6:24: policy[0].actions.rehearse: {idle}")]);
+    for well in [
+        format!("{reject}{own}"),
+        format!("{reject}rehearse = {{ recipients = 0.5 }}\n"),
+        format!("{reject}rehearse = {{ until = \"2999-01-01\" }}\n"),
+        format!("[actions]\nrehearse = true\n{policy}actions = {{ bulk = \"reject\" }}\n"),
+    ] {
+        assert_eq!(of(&well), [""; 0], "{well}");
+    }
+    assert_eq!(
+        of(&format!("{reject}rehearse = {{ until = \"2020-01-01\" }}\n")),
+        [
+            "warning: milter.toml:5:12: actions.rehearse: this time has passed, so the actions are taken; remove rehearse"
+        ]
+    );
+    let anybody = "has all clients, so anybody can write which client sent a message; name your own relays";
+    assert_eq!(
+        of("relays = [\"192.0.2.1\", \"0.0.0.0/0\"]\n"),
+        [format!("warning: milter.toml:3:24: relays[1]: 0.0.0.0/0 {anybody}")]
+    );
+}
+
+/// A file with anything else than a token; that of the interfaces is the administrator's choice.
+#[test]
+fn a_token_has_its_form() {
+    let text = format!(
+        "{PLACES}[[upstream]]\nurl = \"http://127.0.0.1:8721\"\ntoken-file = \"DIR/token\"\n\
+         [interfaces.http]\nlisten = \"127.0.0.1:0\"\ntoken-file = \"DIR/own\"\n"
+    );
+    let of = |token: &str| {
+        let directory = directory(&[("milter.toml", &text), ("token", token), ("own", "0123456789abcdef\n")]);
+        check(directory.path(), &["milter.toml"]).2
+    };
+    assert_eq!(of(&format!("bulkmark_{}\n", "0f".repeat(32))), [""; 0]);
+    let digits = "0".repeat(64);
+    for bad in ["two words\n", "bulkmark_xyz", &digits] {
+        let told = of(bad);
+        assert!(told.len() == 1 && told[0].contains("DIR/token has no token, expected the one"), "{told:?}");
     }
 }
 
@@ -191,7 +304,26 @@ fn a_servers_file_is_known() {
     }
     let (code, _, told) = check(directory.path(), &["--server", "inbound.toml"]);
     assert_eq!(code, 78);
-    assert!(told[0].starts_with("bulkmark: inbound.toml:3:1: on-failure: unknown key"), "{told:?}");
+    let other = "bulkmark: inbound.toml: found the configuration of bulkmark milter, expected that of bulkmark server";
+    assert_eq!(told, [other]);
+    // Without a key that only one of them has, the form of `listen` decides, unless the name does.
+    for (name, listen, code) in [
+        ("es.toml", "127.0.0.1:8721", 0),
+        ("es.toml", "inet:127.0.0.1:8720", 0),
+        ("milter.toml", "127.0.0.1:8720", 78),
+        ("server.toml", "inet:127.0.0.1:8721", 78),
+    ] {
+        fs::write(directory.path().join(name), format!("listen = \"{listen}\"\n")).unwrap();
+        assert_eq!(check(directory.path(), &[name]).0, code, "{name} {listen}");
+    }
+    let run = |args: &[&str]| {
+        let mut command = Command::new(bulkmark_testing::program());
+        let output = command.args(args).current_dir(directory.path()).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    let expected = "found the configuration of bulkmark server, expected that of bulkmark milter";
+    let (code, told) = run(&["refusals", "--config", "counts.toml"]);
+    assert_eq!((code, told), (Some(78), format!("bulkmark: counts.toml: {expected}\n")));
 }
 
 /// The messages about a server's certificate, from its check and from `doctor --server`.

@@ -203,6 +203,9 @@ fn pieces_of_several_guides_go_together() {
     assert!(code == Some(0) && !told.contains("replaces"), "{told}");
     let file = config::load(&config).unwrap().file;
     assert_eq!((file.listen.0.len(), file.whitelist.files), (3, lists.to_vec()));
+    let shown = show(&[config.to_str().unwrap()]);
+    let from = format!("# {}:2, {}:2\n", first.display(), site.path("milter.d/traps.toml").display());
+    assert!(text(&shown.stdout).contains(&from), "{}", text(&shown.stdout));
     let last = piece("policies.toml", "[actions]\nbulk = \"mark\"\n");
     let (code, told) = check();
     let expected = format!(

@@ -48,7 +48,31 @@ fn a_command_line_that_is_not_valid_is_2() {
         let words: Vec<_> = name.split(' ').chain(["--no-such-option"]).collect();
         assert_eq!(run(&words).0, Some(2), "{name}");
     }
-    assert_eq!(run(&[]).0, Some(2));
+    for words in [&[][..], &["report"], &["fleet"]] {
+        let (code, told) = run(words);
+        assert!(code == Some(2) && told.starts_with("bulkmark: a command is missing\n"), "{told}");
+    }
+    // Monitoring takes 2 for a broken daemon, and 3 for a plugin that cannot be asked.
+    for words in [&["doctor", "--nagios", "--bogus"], &["doctor", "--nagios", "--quiet"]] {
+        assert_eq!(run(words).0, Some(3), "{words:?}");
+    }
+    for (words, expected) in [
+        (&["refusals", "--since", "yesterday"][..], "expected a time such as 30d or 2h, from 1s to 3650d"),
+        (&["pause", "--for", "0s"], "expected a time such as 30d or 2h"),
+        (&["client", "set", "x", "--expires", "2020-01-01"], "expected a time such as 30d or 2h"),
+        (&["correspondents", "forget", "anna"], "expected an address such as anna@example.org"),
+        (&["check", "--recipient", "anna"], "expected an address such as anna@example.org"),
+        (&["digest", "--recipient", "example.org"], "or @example.org for a whole domain"),
+    ] {
+        let (code, told) = run(words);
+        assert!(code == Some(2) && told.contains(expected), "{words:?}: {told}");
+    }
+    let long = "x".repeat(3000);
+    let (code, told) = run(&["pause", "--control", "/nowhere/c", "--reason", &long]);
+    assert!(
+        code == Some(2) && told == "bulkmark: --reason: found 3000 bytes, expected at most 500\n",
+        "{told}"
+    );
 }
 
 #[test]

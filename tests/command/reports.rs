@@ -46,8 +46,20 @@ fn the_administrator_sees_what_was_said_and_takes_it_back() {
     assert_eq!(anna["reporters"].as_array().unwrap().len(), 1, "{anna}");
     assert_eq!((&anna["reporters"][0]["weight"], &anna["reporters"][0]["spam"]), (&0.5.into(), &2.into()));
     assert!(!all.to_string().contains("anna"), "{all}");
-    // A reporter of another kind with this name is a different one.
-    assert_eq!(listed(&site, &["--trap", "anna"])["mailings"], json!([]));
+    // A reporter of another kind with this name is a different one, and unknown names are errors of typing.
+    for words in
+        [&["list", "--trap", "anna"][..], &["list", "--user", "ana"], &["forget", "--all", "--user", "ana"]]
+    {
+        let mut command = Command::new(program());
+        let output =
+            command.arg("report").args(words).arg("--control").arg(site.path("control.sock")).output();
+        let output = output.unwrap();
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(
+            (output.status.code(), &*told),
+            (Some(1), "bulkmark: no reporter with this name is known here\n")
+        );
+    }
 
     milter.kill();
     milter = site.start();

@@ -160,7 +160,7 @@ fn a_password_in_an_address_is_not_shown() {
     let site = milter(&["{ url = \"https://me:secret@counts.example.org\" }".to_owned()]);
     let daemon = site.spawn();
     let told = daemon.log.wait_for(0, "token-file");
-    assert!(told.contains("upstream.0.url: found an address with a user name or password"), "{told}");
+    assert!(told.contains("upstream[0].url: found an address with a user name or password"), "{told}");
     let lines = daemon.log.clone();
     assert_eq!(daemon.wait().code(), Some(78));
     assert!(!lines.lines().iter().any(|line| line.contains("secret")), "{:?}", lines.lines());

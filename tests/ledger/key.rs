@@ -102,6 +102,11 @@ fn an_administrator_begins_anew() {
     assert!(line.contains("bulkmark ledger begin keeps it beside a new one"), "{line}");
     assert!(!refused.wait().success());
 
+    let checked = Command::new(program()).args(["config", "check"]).arg(server.config()).output().unwrap();
+    let text = String::from_utf8_lossy(&checked.stderr);
+    assert_eq!(checked.status.code(), Some(78), "{text}");
+    assert!(text.contains("the daemon will not start: the ledger "), "{text}");
+
     let (code, text) = begin();
     let [old] = &kept(&site)[..] else { panic!("{text}") };
     assert!(code == 0 && text.contains(&format!("the ledger is kept as {};", old.display())), "{text}");

@@ -174,10 +174,10 @@ fn a_reload_takes_policies_or_names_the_place() {
     let file = site.path("milter.toml").display().to_string();
     for (wrong, told) in [
         (good.replace("judge = false", "judge = 0"), "policy[0].judge: found 0, expected true or false"),
-        (good.replace("name = \"lists\"", "name = \"strict\""), "policy.2.name: found \"strict\" twice"),
+        (good.replace("name = \"lists\"", "name = \"strict\""), "policy[2].name: found \"strict\" twice"),
         (
             good.replace("recipient = \"lists.test\"", "listener = \"x\""),
-            "policy.1.match.listener: found \"x\"",
+            "policy[1].match.listener: found \"x\"",
         ),
     ] {
         site.extra = wrong;

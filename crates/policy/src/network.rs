@@ -19,6 +19,12 @@ impl fmt::Display for Network {
 }
 
 impl Network {
+    /// Whether it has all addresses of IPv4 or IPv6.
+    #[must_use]
+    pub fn is_everybody(&self) -> bool {
+        self.0.prefix_len() == 0
+    }
+
     /// Whether the address is in it; an IPv4 address that is written as IPv6 counts as IPv4.
     #[must_use]
     pub fn contains(&self, ip: IpAddr) -> bool {

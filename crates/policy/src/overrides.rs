@@ -59,7 +59,8 @@ pub struct ActionOverrides {
 
 impl ActionOverrides {
     /// All values: those of the policy, and `all` for the rest.
-    pub(super) fn over(&self, all: &Actions) -> Actions {
+    #[must_use]
+    pub fn over(&self, all: &Actions) -> Actions {
         Actions {
             bulk: self.bulk.unwrap_or(all.bulk),
             near: self.near.unwrap_or(all.near),

@@ -11,8 +11,14 @@ pub enum Rehearsal {
     Paused,
     /// `actions.rehearse` is true.
     Configured,
-    /// A recipient, or the client, is in the part of `actions.rehearse`.
-    Part,
+    /// A recipient is in the part of `actions.rehearse`.
+    Recipient,
+    /// The client's network is in the part of `actions.rehearse`.
+    Client,
+    /// Recipients are acted on in part, and none is known.
+    NoRecipient,
+    /// Clients are acted on in part, and this one is not known.
+    NoClient,
     /// The time of `actions.rehearse` has not come.
     Until,
 }
@@ -25,21 +31,26 @@ impl Rehearsal {
         actions: &Actions,
         is_paused: bool,
         now: u64,
-        mut names: impl Iterator<Item = String>,
+        names: impl Iterator<Item = String>,
         part: impl Fn(&str) -> u32,
     ) -> Option<Self> {
         if is_paused {
             return Some(Self::Paused);
         }
-        let acted = match actions.rehearse {
+        let (rehearsed, inside, unknown) = match actions.rehearse {
             Rehearse::Never => return None,
             Rehearse::Always => return Some(Self::Configured),
             Rehearse::Until(time) => return (now < time.seconds()).then_some(Self::Until),
-            Rehearse::Recipients(part) | Rehearse::Clients(part) => 1000 - part.thousandths(),
+            Rehearse::Recipients(part) => (part.thousandths(), Self::Recipient, Self::NoRecipient),
+            Rehearse::Clients(part) => (part.thousandths(), Self::Client, Self::NoClient),
         };
-        let is_acted = |name: String| part(&name) < acted;
-        let first = names.next().is_some_and(is_acted);
-        (!(acted == 1000 || first && names.all(is_acted))).then_some(Self::Part)
+        let mut names = names.peekable();
+        match rehearsed {
+            0 => None,
+            1000 => Some(inside),
+            _ if names.peek().is_none() => Some(unknown),
+            _ => names.any(|name| part(&name) >= 1000 - rehearsed).then_some(inside),
+        }
     }
 
     /// The reason as a sentence.
@@ -48,7 +59,10 @@ impl Rehearsal {
         match self {
             Self::Paused => "bulkmark is paused",
             Self::Configured => "actions.rehearse is true",
-            Self::Part => "a recipient, or the client, is in the part of actions.rehearse",
+            Self::Recipient => "a recipient is in the part of actions.rehearse",
+            Self::Client => "the client's network is in the part of actions.rehearse",
+            Self::NoRecipient => "actions.rehearse depends on the recipient, and none is known (--recipient)",
+            Self::NoClient => "actions.rehearse depends on the client, which is not known (--ip)",
             Self::Until => "the date of actions.rehearse has not come",
         }
     }
@@ -98,10 +112,13 @@ mod tests {
         assert_eq!(rehearsed(0.0, &[]), None);
         assert_eq!(rehearsed(0.0, &[999]), None);
         assert_eq!(rehearsed(0.9, &[99, 0]), None);
-        for inside in [&[100][..], &[99, 100], &[100, 99], &[]] {
-            assert_eq!(rehearsed(0.9, inside), Some(Rehearsal::Part), "{inside:?}");
+        for inside in [&[100][..], &[99, 100], &[100, 99]] {
+            assert_eq!(rehearsed(0.9, inside), Some(Rehearsal::Recipient), "{inside:?}");
         }
-        assert_eq!(rehearsed(1.0, &[0]), Some(Rehearsal::Part));
+        for names in [&[0][..], &[]] {
+            assert_eq!(rehearsed(1.0, names), Some(Rehearsal::Recipient));
+        }
+        assert_eq!(rehearsed(0.9, &[]), Some(Rehearsal::NoRecipient), "nobody was named, so nobody is in it");
     }
 
     #[test]

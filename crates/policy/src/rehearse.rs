@@ -55,13 +55,13 @@ impl<'de> Deserialize<'de> for Rehearse {
     }
 }
 
-/// The table of `actions.rehearse`.
-#[derive(Deserialize)]
-#[serde(rename_all = "kebab-case")]
-enum Table {
-    Recipients(Fraction),
-    Clients(Fraction),
-    Until(Time),
+/// The table of `actions.rehearse`, which has one key.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+struct Table {
+    recipients: Option<Fraction>,
+    clients: Option<Fraction>,
+    until: Option<Time>,
 }
 
 struct Choice;
@@ -78,10 +78,15 @@ impl<'de> Visitor<'de> for Choice {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Rehearse, A::Error> {
-        Ok(match Table::deserialize(MapAccessDeserializer::new(map))? {
-            Table::Recipients(part) => Rehearse::Recipients(part),
-            Table::Clients(part) => Rehearse::Clients(part),
-            Table::Until(time) => Rehearse::Until(time),
-        })
+        let table = Table::deserialize(MapAccessDeserializer::new(map))?;
+        match table {
+            Table { recipients: Some(part), clients: None, until: None } => Ok(Rehearse::Recipients(part)),
+            Table { recipients: None, clients: Some(part), until: None } => Ok(Rehearse::Clients(part)),
+            Table { recipients: None, clients: None, until: Some(time) } => Ok(Rehearse::Until(time)),
+            Table { recipients: None, clients: None, until: None } => {
+                Err(Error::custom("found an empty table, expected one of recipients, clients and until"))
+            }
+            _ => Err(Error::custom("recipients, clients and until exclude each other, expected one of them")),
+        }
     }
 }

@@ -43,7 +43,9 @@ impl SourceNetworks {
     pub fn sentence(&self) -> String {
         let Self { others, network, own, min_sources, held } = self;
         let own = match (network, own) {
-            (Some(network), Some(own)) => format!("its own network, {network}, sent it {own} times"),
+            (Some(network), Some(0)) => format!("none from its own network, {network}, was counted"),
+            // The first copies of a text are not counted by network, nor are those above the threshold.
+            (Some(network), Some(own)) => format!("its own network, {network}, sent {own} or more"),
             _ => "its own is not known (--ip)".to_owned(),
         };
         let others = match others {

@@ -41,7 +41,7 @@ fn check(path: &Path, kind: Kind, strict: bool, json: bool) -> anyhow::Result<Ex
         }
         Kind::Server => {
             let (file, key) = config::load_server(path)?;
-            (Role::Server, file.control, file.state_dir, key)
+            (file.role(), file.control, file.state_dir, key)
         }
     };
     let is_packaged = path.parent() == Path::new(kind.default_path()).parent();
@@ -49,8 +49,9 @@ fn check(path: &Path, kind: Kind, strict: bool, json: bool) -> anyhow::Result<Ex
     let warnings = config::warnings(path, kind, &user, SystemTime::now())?;
     let mut warnings: Vec<_> = warnings.iter().map(ToString::to_string).collect();
     warnings.extend(of_lists);
-    let daemon = next_start::Daemon { role, state_dir: &state_dir, control: &control, key: &key };
-    warnings.extend(next_start::warning(&daemon).map(|warning| format!("{}: {warning}", path.display())));
+    let daemon =
+        next_start::Daemon { config: path, kind, role, state_dir: &state_dir, control: &control, key: &key };
+    warnings.extend(next_start::warning(&daemon)?.map(|warning| warning.to_string()));
     let code = if strict && !warnings.is_empty() { ExitCode::from(EX_CONFIG) } else { ExitCode::SUCCESS };
     if json {
         print(json!({ "file": path, "kind": kind.name(), "usable": true, "warnings": warnings }))?;

@@ -16,7 +16,8 @@ pub(super) enum Command {
     ///
     /// Warns of valid settings that cannot work: files that the daemon's user cannot read, entries of white lists that match
     /// nothing, certificates that expire, and others. An error or warning has file, line, column and key, the value found, and the
-    /// value expected. Exit code 0: it can be used, perhaps with warnings; 78: it cannot be used.
+    /// value expected. Exit code 0: it can be used, perhaps with warnings; 78: it cannot be used, or the daemon will not start for
+    /// another reason, such as a missing directory.
     Check {
         #[command(flatten)]
         file: FileArgs,

@@ -54,7 +54,10 @@ fn line(out: &mut impl Write, name: &str, setting: &Setting) -> io::Result<()> {
     let Some(value) = &setting.value else { return writeln!(out, "# {} is not set", setting.key) };
     let text = format!("{name} = {value}");
     match (&setting.file, setting.line) {
-        (Some(file), Some(line)) => writeln!(out, "{text:MARGIN$} # {}:{line}", file.display()),
+        (Some(file), Some(line)) => {
+            let before = setting.entries.iter().map(|(file, line)| format!("{}:{line}, ", file.display()));
+            writeln!(out, "{text:MARGIN$} # {}{}:{line}", before.collect::<String>(), file.display())
+        }
         _ => writeln!(out, "{text:MARGIN$} # default"),
     }?;
     for was in &setting.replaces {

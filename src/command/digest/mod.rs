@@ -36,7 +36,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "DATE", value_parser = source::date)]
     day: Option<String>,
     /// Only messages to this recipient; "@example.org" is a whole domain. The log names the first five recipients of a message.
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", value_parser = super::values::mailbox_or_domain)]
     recipient: Option<String>,
     /// The unit whose journal is read.
     #[arg(long, value_name = "UNIT", default_value = "bulkmark-milter", conflicts_with = "files")]

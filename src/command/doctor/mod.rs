@@ -105,8 +105,11 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         Ok(())
     });
     if let Err(e) = &examined {
-        let advice =
-            if files::is_forbidden(&path) { AS_ROOT } else { "correct it there; nothing else was checked" };
+        let advice = match path.try_exists() {
+            Ok(false) => "install a package, or name the file by --config; nothing else was checked",
+            _ if files::is_forbidden(&path) => AS_ROOT,
+            _ => "correct it there; nothing else was checked",
+        };
         report.error("configuration", first_line(e), advice);
     }
     let mut out = output();

@@ -74,6 +74,14 @@ impl Ledger {
         off_thread(move || only(reporters, "reporter", &prefix)).await
     }
 
+    /// Whether this reporter has reports here, or a trust of its own.
+    ///
+    /// # Errors
+    /// As [`Self::reporter_of`].
+    pub async fn knows_reporter(&self, reporter: ReporterId) -> Result<bool, LedgerError> {
+        Ok(self.query(State::reporters).await?.contains(&reporter))
+    }
+
     /// Returns the user reports about the mailing whose name has this prefix.
     ///
     /// # Errors

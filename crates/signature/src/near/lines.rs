@@ -76,10 +76,6 @@ impl<'a> Lines<'a> {
                 paragraph = sorted.own.len();
                 continue;
             }
-            if is_group_wise(line) {
-                sorted.quoted.extend(lines.filter_map(full));
-                break;
-            }
             if let Some(quoted) = quoted(line) {
                 if !in_quote {
                     sorted.leave_out_attribution(paragraph);
@@ -117,17 +113,12 @@ impl<'a> Lines<'a> {
                 sorted.footer.extend(lines.filter_map(full));
                 break;
             }
-            if begins_answered(line, lines.clone()) {
+            if begins_answered(line, lines.clone()) || sorted.leave_out_bare_attribution(paragraph, line) {
                 sorted.quoted.extend(without_fields(lines));
                 break;
             }
             if !line.is_empty() {
                 sorted.own.push((number, line));
-                if line.ends_with(':') && attributes(&sorted.own[paragraph..]) {
-                    sorted.own.truncate(paragraph);
-                    sorted.quoted.extend(lines.filter_map(full));
-                    break;
-                }
             }
         }
         let own_end = sorted.own.len() - sign_off(&sorted.own);
@@ -144,6 +135,24 @@ impl<'a> Lines<'a> {
             line = after;
         }
         line
+    }
+
+    /// Drops a paragraph that ends with this line, if it names author and time of a message, which follows without marks: `On ..., Tim
+    /// <tim@...> wrote:`, in any language.
+    fn leave_out_bare_attribution(&mut self, paragraph: usize, line: &str) -> bool {
+        let start = paragraph.min(self.own.len());
+        if !line.ends_with(':') || self.own.len() - start >= ATTRIBUTION {
+            return false;
+        }
+        let words = || {
+            let lines = self.own[start..].iter().map(|(_, line)| *line).chain([line]);
+            lines.flat_map(|line| line.split([' ', ',', '\u{A0}', '\u{202F}']))
+        };
+        let is_attribution = words().any(|word| word.contains('@')) && words().any(is_clock);
+        if is_attribution {
+            self.own.truncate(start);
+        }
+        is_attribution
     }
 
     /// Drops the attribution before a quote, a paragraph that ends with a colon: `On ... wrote:`.
@@ -227,6 +236,9 @@ fn without_fields<'a>(lines: impl Iterator<Item = Line<'a>>) -> impl Iterator<It
 
 /// The text behind the quote mark of a line: `> text`, `Tim> text`.
 fn quoted(line: &str) -> Option<&str> {
+    if is_group_wise(line) {
+        return None;
+    }
     let rest = line.trim_start_matches(char::is_alphanumeric);
     let rest = if line.len() - rest.len() <= QUOTED_BY { rest.strip_prefix('>') } else { None };
     rest.map(str::trim_start)
@@ -283,6 +295,9 @@ fn leaves_list(line: &str) -> bool {
 /// Whether the answered or forwarded message begins with this line and continues in full below it.
 fn begins_answered<'a>(line: &str, rest: impl Iterator<Item = Line<'a>>) -> bool {
     let mut rest = rest.filter_map(full);
+    if is_group_wise(line) {
+        return true;
+    }
     if line.starts_with("---") {
         let bare = line.trim_matches(['-', ' ']).to_ascii_lowercase();
         let is_named = bare == "original message" || bare.starts_with("forwarded");
@@ -296,20 +311,12 @@ fn begins_answered<'a>(line: &str, rest: impl Iterator<Item = Line<'a>>) -> bool
     is_from(line) && rest.next().is_some_and(|(_, next)| is_field(next) && !next.ends_with(':'))
 }
 
-/// Whether a paragraph that ends with a colon names author and time of a message, which follows without marks: `On ..., Tim <tim@...>
-/// wrote:`, in any language.
-fn attributes(paragraph: &[Line<'_>]) -> bool {
-    let is_clock = |word: &str| {
-        word.split_once(':').is_some_and(|(hour, minute)| {
-            matches!(hour.len(), 1..=2)
-                && minute.len() >= 2
-                && (hour.bytes().chain(minute.bytes().take(2))).all(|b| b.is_ascii_digit())
-        })
-    };
-    let has = |test: &dyn Fn(&str) -> bool| {
-        paragraph.iter().any(|(_, line)| line.split([' ', ',', '\u{A0}', '\u{202F}']).any(test))
-    };
-    paragraph.len() <= ATTRIBUTION && has(&|word| word.contains('@')) && has(&is_clock)
+/// `12:30`, perhaps with seconds.
+fn is_clock(word: &str) -> bool {
+    word.split_once(':').is_some_and(|(hour, minute)| {
+        let is_number = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
+        matches!(hour.len(), 1 | 2) && is_number(hour) && minute.get(..2).is_some_and(is_number)
+    })
 }
 
 /// GroupWise's line above an answered message: `>>> Tim <tim@...> 05/05/26 12:30 >>>`.
