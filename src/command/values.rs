@@ -5,13 +5,13 @@ use humantime_serde::re::humantime;
 use std::time::Duration;
 
 /// The longest time of an order, a token or a look back: ten years.
-const LONGEST: Duration = Duration::from_secs(3650 * 86_400);
+const LONGEST: Duration = Duration::from_secs(36_500 * 86_400);
 
 /// Reads a time span.
 pub(super) fn duration(text: &str) -> Result<Duration, String> {
     let time = humantime::parse_duration(text).ok();
     let time = time.filter(|time| (1..=LONGEST.as_secs()).contains(&time.as_secs()));
-    time.ok_or_else(|| "expected a time such as 30d or 2h, from 1s to 3650d".to_owned())
+    time.ok_or_else(|| "expected a time such as 30d or 2h, from 1s to 36500d".to_owned())
 }
 
 /// Checks the address of a mailbox, with or without angle brackets.

@@ -180,7 +180,7 @@ mod tests {
         let nats = |entry: &str| {
             load(&of(&format!("[[client]]\nname = \"a\"\nkind = \"own\"\n{entry}")), Engine::Nats)
         };
-        assert!(nats(&key).unwrap_err().contains("aggregator.0.name: needs nkey"));
+        assert!(nats(&key).unwrap_err().contains("aggregator[0].name: needs nkey"));
         let error = nats(&seed).unwrap_err();
         assert!(error.starts_with("fleet.toml:4:8: client[0].nkey: expected the public"), "{error}");
         assert!(!error.contains("SUA"), "{error}");

@@ -255,6 +255,8 @@ impl Mime {
         match media {
             ("image", "svg+xml") => Some(("text", "svg+xml")),
             ("application", "pgp") => Some(("text", "plain")),
+            // A cryptographic signature, whatever its name.
+            ("application", "pkcs7-signature" | "x-pkcs7-signature" | "pgp-signature") => None,
             ("text" | "multipart" | "message" | "image" | "audio" | "video" | "font" | "model", _) => None,
             _ => self.named,
         }

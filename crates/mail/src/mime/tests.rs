@@ -144,7 +144,7 @@ fn text_beside_blank_parts_is_shown() {
         &format!(
             "{html}\n\n<html><head><title>t</title><style>p{{}}</style></head><!-- c > --><body>&nbsp;<p> </body></html>"
         ),
-        "Content-Type: application/pgp-signature\n\nxyz",
+        "Content-Type: application/pgp-signature; name=x.asc\n\nxyz",
         "Content-Type: multipart/mixed; boundary=c\n\n--c\n\n\n--c--",
     ];
     for part in blank {
