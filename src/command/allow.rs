@@ -3,7 +3,7 @@
 
 use super::pause::{DaemonOrderArgs, end};
 use super::show::some;
-use super::values::duration;
+use super::values::order_duration;
 use crate::control::{Allow, MAX_REPORTED, Order, Ordered};
 use crate::orders::{Allowance, SiteOrder, Standing, State};
 use anyhow::{Context, bail};
@@ -26,7 +26,7 @@ use std::time::Duration;
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// Duration of the order, such as 30d [default: until it is removed]
-    #[arg(long = "for", value_name = "TIME", value_parser = duration)]
+    #[arg(long = "for", value_name = "TIME", value_parser = order_duration)]
     duration: Option<Duration>,
     /// Do not send the order to other sites; messages that sync.private names are not sent in any case.
     #[arg(long, conflicts_with_all = ["list", "remove"])]

@@ -4,7 +4,7 @@
 use super::milter_args::{self, unanswered};
 use super::output::{complain, print};
 use super::show::time;
-use super::values::duration;
+use super::values::order_duration;
 use crate::config::{self, DEFAULT_PATH, Kind, SERVER_PATH};
 use crate::control::{self, Given, Order, Ordered};
 use crate::orders::{MAX_TEXT, Pause};
@@ -38,7 +38,7 @@ pub(super) struct OrderArgs {
 #[derive(Debug, clap::Args)]
 pub(super) struct PauseArgs {
     /// The duration, such as 2h or 30m [default: until `bulkmark resume`]
-    #[arg(long = "for", value_name = "TIME", value_parser = duration)]
+    #[arg(long = "for", value_name = "TIME", value_parser = order_duration)]
     duration: Option<Duration>,
     #[command(flatten)]
     at: DaemonOrderArgs,

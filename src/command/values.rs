@@ -4,14 +4,23 @@
 use humantime_serde::re::humantime;
 use std::time::Duration;
 
-/// The longest time of an order, a token or a look back: ten years.
+/// The longest time of an order, a token or a look back: a hundred years.
 const LONGEST: Duration = Duration::from_secs(36_500 * 86_400);
 
-/// Reads a time span.
+/// Reads a time span, which may be none.
 pub(super) fn duration(text: &str) -> Result<Duration, String> {
-    let time = humantime::parse_duration(text).ok();
-    let time = time.filter(|time| (1..=LONGEST.as_secs()).contains(&time.as_secs()));
-    time.ok_or_else(|| "expected a time such as 30d or 2h, from 1s to 36500d".to_owned())
+    let time = humantime::parse_duration(text).ok().filter(|&time| time <= LONGEST);
+    time.ok_or_else(|| "expected a time such as 30d or 2h, up to 36500d".to_owned())
+}
+
+/// Reads the time for which an order holds.
+pub(super) fn order_duration(text: &str) -> Result<Duration, String> {
+    match duration(text)? {
+        time if time < Duration::from_secs(1) => {
+            Err("expected a time such as 30d or 2h, not below 1s".to_owned())
+        }
+        time => Ok(time),
+    }
 }
 
 /// Checks the address of a mailbox, with or without angle brackets.
@@ -40,8 +49,9 @@ mod tests {
     #[test]
     fn values_are_read() {
         assert_eq!(duration("2h 30m"), Ok(Duration::from_secs(9000)));
+        assert_eq!(duration("0s"), Ok(Duration::ZERO), "a token that ends now");
         for bad in ["", "2", "0s", "5ms", "yesterday", "2020-01-01", "100000d"] {
-            assert!(duration(bad).unwrap_err().contains("such as 30d"), "{bad}");
+            assert!(order_duration(bad).unwrap_err().contains("such as 30d"), "{bad}");
         }
         for good in ["a@example.org", "<a@example.org>", "\"a @ b\"@example.org", "Postmaster"] {
             assert!(mailbox(good).is_ok_and(|address| !address.contains('<')), "{good}");
