@@ -54,7 +54,7 @@ fn a_webhook_hears_of_problems_and_of_their_ends() {
     let (port, events) = webhook();
     let server = Server::new("");
     let site = Site::new(&format!(
-        "exempt = [\"authenticated\"]\nhostname = \"mx1.example.org\"\nupstream = [{}]\n\
+        "exempt = [\"authenticated\"]\nupstream = [{}]\n\
          [alerts]\nwebhook = \"http://127.0.0.1:{port}/secret\"\n\
          [thresholds]\nbody = 3\nmin-sources = 1\nmin-messages = 1\n[actions]\nbulk = \"reject\"\n\
          [outbound]\nbulk = 2\naccounts = [{{ name = \"ben\", bulk = 0 }}]\n[outbound.match]\nlogin = [\"*\"]\n",
@@ -63,7 +63,7 @@ fn a_webhook_hears_of_problems_and_of_their_ends() {
     let daemon = site.start();
     let down = next(&events, "begin", "upstream");
     assert_eq!((&down["about"], &down["daemon"]), (&server.url().into(), &"milter".into()));
-    assert_eq!(down["host"], "mx1.example.org", "as in the configuration");
+    assert_eq!(down["host"], "mx.test", "as in the configuration");
     assert!(down["text"].as_str().is_some_and(|text| !text.is_empty()), "{down}");
     for login in ["anna", "ben"] {
         let mut client: Client = session(&daemon);

@@ -216,12 +216,14 @@ fn unknown_users_and_names_of_any_bytes_are_newcomers() {
         let output = run(&mut command(&site, &["--user", name]), &offer("Anna"));
         assert!(!output.status.success() && output.stdout.is_empty(), "{output:?}");
     }
-    let unknown = listed(&site, &["--user", "somebody-else"]);
-    assert_eq!(
-        (&unknown["mailings"], &unknown["reporters"][0]["weight"]),
-        (&serde_json::json!([]), &0.25.into())
-    );
-    assert_eq!(listed(&site, &["forget", "--user", "somebody-else"])["taken-back"], 0);
+    for verb in [&["list"][..], &["forget", "--all"]] {
+        let mut command = Command::new(program());
+        command.arg("report").args(verb).args(["--user", "somebody-else", "--control"]);
+        let output = command.arg(site.path("control.sock")).output().unwrap();
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{told}");
+        assert!(told.contains("no reporter with this name is known here"), "{told}");
+    }
     let lines = milter.log.lines().into_iter().filter(|line| line.contains("reported: spam by=")).count();
     assert_eq!(lines, names.len());
     assert!(milter.terminate().success());
