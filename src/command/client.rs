@@ -192,6 +192,10 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
             clients.note(Deed { at: now(), by: operator(), act: act.to_owned(), client: name.to_owned() });
             Ok(token)
         })?;
+        let remedy = match token {
+            Some(_) => format!("; bulkmark client rotate {name} makes a new token"),
+            None => String::new(),
+        };
         let printed = match token {
             Some(token) if args.json => print(json!({ "name": name, "token": token })),
             Some(token) => print(token),
@@ -199,11 +203,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
             None => Ok(()),
         };
         // The list is changed by now.
-        printed.with_context(|| {
-            format!(
-                "{name} is {act}, but its output is lost; bulkmark client rotate {name} makes a new token"
-            )
-        })
+        printed.with_context(|| format!("{name} is {act}, but its output is lost{remedy}"))
     };
     match &args.command {
         Command::Add { name, role, own, partner, limits } => {
