@@ -48,7 +48,14 @@ pub struct Forgotten {
 impl State {
     pub(crate) fn known(&self, of: Signature, nomination: Signature, thousandths: u32, now: u64) -> Facts {
         let own = |signature| self.counts().user_reports.own(signature).units;
-        let weight = |signature| i64::from(weigh(self.count(signature, now), own(signature), thousandths));
+        // A batch without an answer may be in the merged counts too. Counted twice, a revocation would leave nothing for the next one to take
+        // back. Own reports are known without it, so at most others' are too low until the answer.
+        let unanswered = |signature| self.spool().map_or(0, |spool| spool.unanswered(signature));
+        let count = |signature| self.count(signature, now).saturating_sub(unanswered(signature));
+        let weight = |signature| {
+            let own = own(signature);
+            i64::from(weigh(count(signature).max(own), own, thousandths))
+        };
         Facts { seen: self.count(of, now), net: weight(nomination) - weight(revocation(nomination)) }
     }
 

@@ -12,6 +12,7 @@ use super::submission::{Side, Submission, Tally};
 use super::submit::Forgotten;
 use super::user_report::{Counted, ReportSum, UserReport};
 use super::user_reports_tests::{DAY, Ledger, NOW, counts, net, of, server, site, small, submission, user};
+use crate::history::update::Update;
 use crate::history::vector::Origin;
 use crate::history::window::Calendar;
 use crate::settings::Settings;
@@ -86,6 +87,35 @@ fn no_user_report_is_lost_while_a_server_is_away() {
         assert_eq!([1, 2].map(at_server), [[4, 2], [2, 2]], "of the other user nothing is taken away");
         assert_eq!(to.count(Signature::from_bytes([7; 16]), NOW), u32::from(was_counted));
     }
+}
+
+/// A server's update may come before its answer, or instead of it: a connection ended. What is then in the merged counts and in an open batch
+/// does not count twice against the next reporter, whose report would be without weight.
+#[test]
+fn a_withdrawal_without_an_answer_takes_no_weight_from_the_next_report() {
+    let settings = small();
+    let (mut milter, mut to) = (cache(&settings), server(&settings));
+    let follow = |milter: &mut Ledger, to: &mut Server| {
+        to.cut(NOW);
+        for kept in to.counts.changes.updates.drain(..) {
+            milter.cache().apply(&Update::decode(&kept.bytes).unwrap(), kept.bytes.clone(), NOW).unwrap();
+        }
+    };
+    for who in [1, 2] {
+        assert!(counted(milter.submit(&user_submission(who, 1, Side::Spam, NOW))));
+    }
+    send_all(&mut milter, &mut to, NOW);
+    follow(&mut milter, &mut to);
+    assert!(withdrawn(milter.submit(&user_submission(2, 1, Side::NotSpam, NOW))));
+    let (spool, batch) = milter.cache().next_batch(SERVER, true).unwrap();
+    let reporter = Reporter { client: "mx1".to_owned(), spool };
+    to.take_batch(reporter, batch.number, &batch.reports, None, NOW, Origin(9)).unwrap();
+    follow(&mut milter, &mut to);
+    assert_eq!(milter.shown(revocation(of(1)), NOW), 4, "the same batch, in the merged counts and open");
+    assert!(counted(milter.submit(&user_submission(2, 1, Side::NotSpam, NOW))));
+    send_all(&mut milter, &mut to, NOW);
+    follow(&mut milter, &mut to);
+    assert_eq!([of(1), revocation(of(1))].map(|of| milter.shown(of, NOW)), [4, 4]);
 }
 
 /// A report expires with the window in which the server counted it: repeated before that, it would count twice.

@@ -8,6 +8,7 @@ use super::{DROPPED, Dropped, Spool, Stored, Waiting, id_of};
 use crate::history::spool_mark::SpoolMark;
 use crate::history::vector::Vector;
 use crate::state::inherited::Inherited;
+use bulkmark_types::Signature;
 use std::collections::BTreeSet;
 
 /// A batch for a fleet's log.
@@ -73,6 +74,17 @@ impl Stored {
 }
 
 impl Spool {
+    /// The number of local reports of `signature` in batches that a server did not answer yet: it may have counted them, and then its update
+    /// brings them before its answer does. A fleet's batches are not among them, as its step says which it has. Takes time in proportion to
+    /// these batches.
+    pub fn unanswered(&self, signature: Signature) -> u32 {
+        let open =
+            self.batches.iter().filter(|batch| batch.receipt.is_none() && sender(&batch.upstream).is_none());
+        let reports = open.flat_map(|batch| self.reports.range(self.places(&batch.reports)));
+        let same = reports.filter(|report| report.signature == signature);
+        same.fold(0, |sum, report| sum.saturating_add(report.times))
+    }
+
     /// Returns open batches of this client with numbers above `after`, in their order, at most `most`. If they are fewer, and with `begin`,
     /// puts waiting reports into new batches. Also returns the numbers of these, which must be on disk before they are sent.
     pub fn for_fleet(&mut self, client: &str, after: u64, most: usize, begin: bool) -> (Vec<Sent>, Vec<u64>) {
