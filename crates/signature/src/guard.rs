@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The low-information guard: whether a message has enough distinct words.
 
-use super::near::FOOTER;
+use super::near::{FOOTER, SIGNATURE};
 use super::text::is_unspaced;
 use bulkmark_types::LowInformation;
 use std::collections::HashSet;
@@ -19,7 +19,7 @@ impl Guard {
     }
 
     /// Reads plain text up to a signature delimiter ("-- ", RFC 3676): the lines below it only name the author, unless they are more than
-    /// a [footer](FOOTER).
+    /// a [footer](FOOTER), or more than a [signature](SIGNATURE) and than the text above.
     pub(super) fn text(&mut self, text: &str) {
         if self.is_satisfied() {
             return;
@@ -27,7 +27,8 @@ impl Guard {
         let mut rest = text;
         while let Some(line) = rest.split_inclusive('\n').next() {
             rest = &rest[line.len()..];
-            if rest.len() <= FOOTER && matches!(line.trim_end_matches(['\r', '\n']), "-- " | "--") {
+            let is_mark = matches!(line.trim_end_matches(['\r', '\n']), "-- " | "--");
+            if is_mark && rest.len() <= FOOTER && (rest.len() <= SIGNATURE || rest.len() <= text.len() / 2) {
                 return;
             }
             self.visible(line);

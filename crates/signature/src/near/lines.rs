@@ -11,6 +11,9 @@ use std::sync::LazyLock;
 /// Bytes of the longest footer; a longer text below a rule is content.
 pub(crate) const FOOTER: usize = 1500;
 
+/// Bytes of the longest signature above which less stands than in it. A longer one is content, whatever mark stands above it.
+pub(crate) const SIGNATURE: usize = 500;
+
 /// Marks that make a line a rule.
 const RULE: usize = 20;
 
@@ -95,9 +98,10 @@ impl<'a> Lines<'a> {
             let line = sorted.leave_out_armour(number, line);
             let rest = length.saturating_sub(before);
             if rest <= FOOTER && is_rule(line) {
-                // The text below a rule is the message if it is longer than all text above: a filled-in form, a ticket, a forwarded note.
+                // The text below a rule is the message if it is longer than all text above: a filled-in form, a ticket, a forwarded note. So is
+                // that below a signature mark if it is too long for a name and an address.
                 let is_most = !sorted.own.is_empty()
-                    && line != "--"
+                    && (line != "--" || rest > SIGNATURE)
                     && rest > before.saturating_sub(unseen.above(&sorted));
                 if !is_most {
                     sorted.footer.extend(lines.filter_map(full));

@@ -34,7 +34,7 @@ pub use content::Position;
 pub use count::{Bound, Judgement, SlotJudgement};
 pub use known::{Known, Seen, Unsure};
 pub use letter::{FollowUp, Letter};
-pub(crate) use lines::FOOTER;
+pub(crate) use lines::{FOOTER, SIGNATURE};
 pub(crate) use make::{finish, reader};
 pub use make::{traced, under};
 pub(crate) use reader::Reader;
