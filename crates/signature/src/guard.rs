@@ -129,6 +129,9 @@ mod tests {
         assert_eq!(words("Looks good: Tim Tester <tim.tester@mail.example.org>, mailto:tim@example.org"), 4);
         assert_eq!(words("https://example.org/@tim.tester tim@home"), 3);
         assert_eq!(words("one two\n-- \nJohn Smith, Sales Manager"), 2);
+        let advert = (0..100).map(|n| format!("offer{n} ")).collect::<String>();
+        assert_eq!(words(&format!("one two\n-- \n{advert}")), 100, "no signature is so long");
+        assert_eq!(words(&format!("{}\n-- \n{advert}", "one two ".repeat(120))), 2, "a disclaimer");
         let long = (0..400).map(|n| format!("w{n} ")).collect::<String>();
         assert_eq!(words(&format!("one two\n-- \n{long}\n-- \nJohn")), 100, "no author has such a name");
     }

@@ -70,8 +70,9 @@ impl Near {
     /// Whether the message is a letter: new text above or below known text.
     #[must_use]
     pub fn letter(&self, seen: &Seen) -> Option<Letter> {
-        let Runs { end, any, .. } = self.runs(true, seen);
-        if end >= CERTAIN {
+        let Runs { end, any, is_scattered, .. } = self.runs(true, seen);
+        // Of scattered new passages, some stand in a row by chance.
+        if end >= CERTAIN && !is_scattered {
             return Some(Letter::Certain);
         }
         let may_be = self.is_new_on_top(&|signature| !seen.has(signature))
@@ -198,6 +199,19 @@ mod tests {
         let known = seen(&[8, 100]);
         assert_eq!(message(&[8, 100, 129, 150, 180]).letter(&known), Some(Letter::Certain));
         assert_eq!(message(&[8, 100, 130, 150, 180]).letter(&known), Some(Letter::Unsure));
+    }
+
+    /// A program that replaced a word here and there left some rows without a known passage. A letter leaves the text below it as it is.
+    #[test]
+    fn new_words_everywhere_are_no_certain_letter() {
+        let letter = |between: &[u8]| {
+            let known = [100, 112, 124, 136];
+            let places = [&[8, 30, 59], &known[..], between].concat();
+            message(&places).letter(&seen(&known))
+        };
+        assert_eq!(letter(&[]), Some(Letter::Certain));
+        assert_eq!(letter(&[118]), Some(Letter::Certain), "one of five: a number in a disclaimer");
+        assert_eq!(letter(&[106, 118]), Some(Letter::Unsure));
     }
 
     #[test]

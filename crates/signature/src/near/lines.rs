@@ -452,6 +452,13 @@ mod tests {
         let ticket = format!("A ticket was opened:\n{rule}\nMail: tim@tim.example\n{LONG}\n");
         assert_eq!(Lines::of(&ticket).own.len(), 4, "though it has an address");
         assert_eq!(own(&format!("Thanks!\n-- \n{LONG}\n")), "Thanks!");
+        let advert = format!("{LONG}\n").repeat(11);
+        assert_eq!(
+            Lines::of(&format!("Read below!\n-- \n{advert}")).own.len(),
+            13,
+            "no signature is so long"
+        );
+        assert_eq!(Lines::of(&format!("{advert}{LONG}\n-- \n{advert}")).own.len(), 12, "a disclaimer is");
     }
 
     #[test]

@@ -12,6 +12,9 @@ const ROW: usize = 3;
 /// account. A message without it is more likely a letter.
 const ROW_WITHOUT_PAYLOAD: usize = 1;
 
+/// Known passages for each new one between them, up to which text is scattered.
+const SCATTERED: usize = 4;
+
 /// New text of a message, in words: a lower bound, since a new passage may begin eleven words before its first new word.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Runs {
@@ -22,6 +25,9 @@ pub(super) struct Runs {
     /// All text before the first known passage and behind the last, if there is a row. Without a payload one new passage is enough, text
     /// between known passages counts as well, and a new last context counts by itself.
     pub(super) all: usize,
+    /// Whether new passages stand between known ones, too, more than one for each four known: a program replaced words everywhere. A letter
+    /// above known text leaves that text as it is.
+    pub(super) is_scattered: bool,
 }
 
 impl Near {
@@ -58,13 +64,16 @@ impl Near {
             self.contexts.iter().find(|context| context.kind == ContextKind::Last && context.is_new(seen));
         let mut below = new_last.map_or(0, |last| last.words);
         let (mut runs, mut end_of_known) = (Runs::default(), 0);
+        let (mut known, mut between) = (0, 0);
         for row in places.chunk_by(|(_, a), (_, b)| a == b) {
             let (Some(&(begin, is_known)), Some(&(end, _))) = (row.first(), row.last()) else { continue };
             if is_known {
                 end_of_known = end + reach;
+                known += row.len();
                 continue;
             }
             let (is_top, is_bottom) = (begin == first, end == last);
+            between += if is_top || is_bottom { 0 } else { row.len() };
             if row.len() >= least {
                 match places.iter().find(|&&(at, is_known)| is_known && at >= end) {
                     next if is_top => runs.all += next.map_or(self.words, |&(at, _)| at),
@@ -87,6 +96,7 @@ impl Near {
             }
         }
         runs.all = (runs.all + below).min(self.words);
+        runs.is_scattered = SCATTERED * between > known;
         runs
     }
 }
@@ -125,18 +135,25 @@ mod tests {
     #[test]
     fn new_text_stands_at_the_top_the_bottom_or_between() {
         // The last new passage begins with a new word.
-        assert_eq!(of_places(&[0, 10, 20], &[40, 60]), Runs { end: 21, any: 21, all: 40 });
+        assert_eq!(of_places(&[0, 10, 20], &[40, 60]), Runs { end: 21, any: 21, all: 40, ..Runs::default() });
         // The last word of the first new passage is new; all words before it may be known.
-        assert_eq!(of_places(&[60, 70, 80], &[0, 20, 40]), Runs { end: 29, any: 29, all: 48 });
-        assert_eq!(of_places(&[30, 40, 60], &[0, 20, 70, 80]), Runs { end: 0, any: 20, all: 0 });
+        assert_eq!(
+            of_places(&[60, 70, 80], &[0, 20, 40]),
+            Runs { end: 29, any: 29, all: 48, ..Runs::default() }
+        );
+        assert_eq!(
+            of_places(&[30, 40, 60], &[0, 20, 70, 80]),
+            Runs { any: 20, is_scattered: true, ..Runs::default() }
+        );
         let both = of_places(&[0, 5, 9, 60, 70, 80], &[30, 40]);
-        assert_eq!(both, Runs { end: 29, any: 29, all: 30 + 48 });
-        assert_eq!(of_places(&[0, 30, 70], &[]), Runs { end: 71, any: 71, all: 100 });
+        assert_eq!(both, Runs { end: 29, any: 29, all: 30 + 48, ..Runs::default() });
+        assert_eq!(of_places(&[0, 30, 70], &[]), Runs { end: 71, any: 71, all: 100, ..Runs::default() });
     }
 
     #[test]
     fn two_new_passages_in_a_row_are_no_new_text() {
-        assert_eq!(of_places(&[0, 20, 50, 60, 80, 85], &[30, 40, 70]), Runs::default());
+        let scattered = Runs { is_scattered: true, ..Runs::default() };
+        assert_eq!(of_places(&[0, 20, 50, 60, 80, 85], &[30, 40, 70]), scattered);
         assert_eq!(of_places(&[0, 20], &[]), Runs::default());
         assert_eq!(of_places(&[], &[0, 20, 40]), Runs::default());
         assert_eq!(of_places(&[], &[]), Runs::default());
@@ -171,7 +188,7 @@ mod tests {
         let near = Near { slots: slots.into(), words: 100, ..Near::default() };
         let mut seen = Seen::default();
         known.iter().for_each(|&place| seen.add(&[at(place).1], &[1]));
-        assert_eq!(near.runs(false, &seen), Runs { end: 0, any: 0, all: 28 });
+        assert_eq!(near.runs(false, &seen), Runs { end: 0, any: 0, all: 28, ..Runs::default() });
     }
 
     /// Most passages stand at the top, so last words below them may be new without another new passage.
@@ -196,7 +213,8 @@ mod tests {
         assert_eq!(of_places(&[60, 70, 89], &[0, 20, 40]), Runs::default());
         assert_eq!(of_places(&[60, 70, 88], &[0, 20, 40]).end, 29);
         // A known one counts: it shows that known text stands there.
-        assert_eq!(of_places(&[60, 70, 80], &[0, 20, 40, 95]), Runs { end: 0, any: 10, all: 0 });
+        let between = Runs { any: 10, is_scattered: true, ..Runs::default() };
+        assert_eq!(of_places(&[60, 70, 80], &[0, 20, 40, 95]), between);
     }
 
     /// A message with both passages would have reported the known one.
@@ -205,7 +223,7 @@ mod tests {
         let known = [5, 15, 25];
         assert_eq!(runs(&[&[5, 50], &[15, 60], &[25, 70]], &known), Runs::default());
         let before = runs(&[&[50, 5], &[60, 15], &[70, 25]], &known);
-        assert_eq!(before, Runs { end: 39, any: 39, all: 63 });
+        assert_eq!(before, Runs { end: 39, any: 39, all: 63, ..Runs::default() });
         // Known ones count at any rank in their slots.
         assert_eq!(runs(&[&[50, 5], &[60, 15], &[70, 25], &[40, 80]], &[5, 15, 25, 80]).end, 0);
     }
