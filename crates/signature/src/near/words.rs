@@ -147,6 +147,9 @@ impl Words {
             let words = token.split(shows_nothing).filter(|word| !word.is_empty());
             return words.for_each(|word| self.token(word, has, sink));
         }
+        if token.len() > LONGEST && is_joined(token) {
+            return joined(token).for_each(|word| self.token(word, has, sink));
+        }
         let is_wide = has & class::WIDE != 0 && !token.is_ascii();
         let is_address = has & class::AT != 0 && is_address(token);
         if is_address || !is_wide && (token.len() > LONGEST || has & class::DIGIT != 0 && is_random(token)) {
@@ -234,6 +237,24 @@ const fn shows_nothing(c: char) -> bool {
     matches!(c, '\u{B}' | '\u{C}' | '\u{85}' | '\u{2028}' | '\u{2029}')
 }
 
+/// The words that marks join into a token: `Buy_now/or·never`.
+fn joined(token: &str) -> impl Iterator<Item = &str> {
+    let is_mark = |c: char| c.is_ascii_punctuation() || matches!(c, '·' | '•' | '∙' | '…' | '–' | '—');
+    token.split(is_mark).filter(|word| !word.is_empty())
+}
+
+/// Whether most of these are words. Random strings, such as keys and encoded files, have digits and capitals inside.
+fn is_joined(token: &str) -> bool {
+    let is_word = |word: &str| {
+        let mut capitals = word.chars().skip(1).map(char::is_uppercase);
+        let (first, has_letters) = (capitals.next(), word.chars().all(char::is_alphabetic));
+        has_letters && word.len() <= LONGEST && capitals.all(|capital| Some(capital) == first)
+    };
+    let count = |(all, words), word| (all + 1, words + usize::from(is_word(word)));
+    let (all, words) = joined(token).fold((0, 0), count);
+    all > 1 && 2 * words > all
+}
+
 fn is_address(token: &str) -> bool {
     token.rsplit_once('@').is_some_and(|(_, domain)| domain.contains('.'))
 }
@@ -318,6 +339,11 @@ mod tests {
             assert_eq!(seen(word).chars().count(), word.chars().count(), "{word}");
         }
         assert_eq!(seen("กำ").split(' ').count(), 2);
+        // Marks in the place of blanks.
+        let joined = "Buy-now_the/best~garden.of+this|SUMMER,please*and=enjoy·it";
+        assert_eq!(seen(joined), seen(&joined.replace(|c: char| !c.is_alphanumeric(), " ")));
+        assert_eq!(seen("and/or"), "andor", "short ones stay: v.i.s.i.t");
+        assert_eq!(seen("mQENBFzq+8gBCADHkLw/4cYtPvbnRhTfQsZ+KxWuJeRoAi/3mNbVcXzLk"), "", "a key");
         // A letter without ink.
         assert_eq!(seen("one\u{2800}two\u{3164}\u{2800}three\u{ffa0}four"), "one two three four");
     }
