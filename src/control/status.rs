@@ -4,7 +4,7 @@
 use super::ordered::KnowMailing;
 use super::reported::TakeReport;
 use super::reports::NameReporter;
-use crate::activity::{AccountStatus, Activity, InterfaceStatus, LikelyRelay, TrapStatus};
+use crate::activity::{AccountStatus, Activity, InterfaceStatus, LikelyRelay, TrapStatus, WebhookStatus};
 use crate::orders::{All, Orders, Pause, State};
 use bulkmark_counts::{Role, Shares};
 use bulkmark_ledger::correspondents::Correspondents;
@@ -183,6 +183,9 @@ pub struct DaemonStatus {
     /// Interfaces of a milter beside the mail server's.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub interfaces: Vec<InterfaceStatus>,
+    /// The webhook of `[alerts]`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub webhook: Option<WebhookStatus>,
     /// The pause, if nothing is refused for a while.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pause: Option<Pause>,
@@ -322,6 +325,7 @@ impl Daemon {
             traps: Some(self.activity.traps()).filter(|traps| *traps != TrapStatus::default()),
             likely_relays: self.activity.likely_relays(),
             interfaces: self.activity.interfaces.status(),
+            webhook: self.activity.webhook.status(),
             pause: orders.pause,
             allowed: Some(orders.allowed.len()).filter(|&number| number > 0),
             allowed_elsewhere: self.allowed_elsewhere(),
@@ -401,6 +405,7 @@ impl Daemon {
             traps: None,
             likely_relays: Vec::new(),
             interfaces: Vec::new(),
+            webhook: None,
             pause: None,
             allowed: None,
             allowed_elsewhere: BTreeMap::new(),

@@ -15,7 +15,7 @@ fn run(words: &[&str]) -> (Option<i32>, String) {
 }
 
 /// Whether a command, or one above it, has this option.
-fn has(name: &str, option: &str) -> bool {
+pub(crate) fn has(name: &str, option: &str) -> bool {
     let mut command = Cli::command();
     let has = |command: &clap::Command| command.get_arguments().any(|arg| arg.get_long() == Some(option));
     name.split(' ').any(|word| {

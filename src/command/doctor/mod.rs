@@ -16,6 +16,7 @@ mod report;
 mod servers;
 mod session;
 mod traps;
+mod webhook;
 
 use crate::command::daemon_args::{DaemonArgs, unit};
 use crate::command::output::{EX_CONFIG, output};
@@ -328,6 +329,9 @@ impl Daemon<'_> {
         status: Option<&DaemonStatus>,
         report: &mut Report,
     ) {
+        if let Some(status) = status {
+            webhook::examine(status, report);
+        }
         if let (Some(key), Some(log)) = (key, self.fleet) {
             fleet::examine(log, self.ledger, key, status, report).await;
         }
