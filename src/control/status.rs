@@ -8,7 +8,7 @@ use crate::activity::{AccountStatus, Activity, InterfaceStatus, LikelyRelay, Tra
 use crate::orders::{All, Orders, Pause, State};
 use bulkmark_counts::{Role, Shares};
 use bulkmark_ledger::correspondents::Correspondents;
-use bulkmark_ledger::{FILE_NAME, Ledger, LedgerError};
+use bulkmark_ledger::{FILE_NAME, FileFormat, Ledger, LedgerError};
 use bulkmark_sync::fleet::{Fleet, FleetStatus};
 use bulkmark_sync::{LinkStatus, Links, Parameters, Remote, RemoteCounts};
 use bulkmark_types::Signature;
@@ -150,6 +150,9 @@ pub struct DaemonStatus {
     pub listens: Option<String>,
     /// The parameters on which all members of a federation agree.
     pub parameters: String,
+    /// The format of the ledger's file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ledger_format: Option<FileFormat>,
     /// The counted version of each origin.
     pub versions: BTreeMap<String, u64>,
     /// The counts.
@@ -393,6 +396,7 @@ impl Daemon {
             ailment: None,
             listens: None,
             parameters: self.parameters.to_string(),
+            ledger_format: Some(self.ledger.format()),
             versions: ledger.versions(),
             ledger,
             links: Vec::new(),
