@@ -237,7 +237,7 @@ fn check_takes_several_files() {
 
 /// The output for people and for programs has the same values.
 #[test]
-fn json_is_always_one_object() {
+fn json_has_the_values_that_people_get() {
     let server = bulkmark_testing::server::Server::new("");
     let of_server = server.config();
     let site = Site::new("[thresholds]\nbody = 3\n");
