@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The posts to the webhook of `[alerts]`: a webhook that fails must not be silent, since it is the one who would report a failure.
+//! The posts to the webhook of `[alerts]`. A webhook cannot report its failure, so the status does.
 
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};

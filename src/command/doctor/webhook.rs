@@ -6,7 +6,7 @@ use crate::activity::WebhookStatus;
 use crate::command::show::{some, webhook_failure};
 use crate::control::DaemonStatus;
 
-/// Examines the last post of the running daemon. A post of its own would be an event at the other end.
+/// Examines the last post of the running daemon. A test post would be an event at the other end.
 pub(super) fn examine(status: &DaemonStatus, report: &mut Report) {
     const CHECK: &str = "webhook";
     let Some(webhook) = &status.webhook else { return };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `bulkmark fleet import`
 
+use super::no_fleet;
 use crate::command::output::{failed, print_result};
 use crate::config::{self, SERVER_PATH};
 use anyhow::{Context, bail};
@@ -25,8 +26,8 @@ const PARTS: usize = 4;
 /// Begin a fleet with the counts of a server, in a log that is set up and empty.
 ///
 /// Stop the server permanently first: its later counts are not in the fleet. Run this where an aggregator is configured. It may be run again
-/// after an interruption. Exit code 0: the counts are in the log; 2: error. With --json it prints an object with imported, whether this command put
-/// the counts into the log, and bytes, their size then.
+/// after an interruption. Exit code 0: the counts are in the log; 2: error; 78: the configuration cannot be used. With --json it prints an object
+/// with imported, whether this command put the counts into the log, and bytes, their size then.
 #[derive(Debug, clap::Args)]
 pub(in crate::command) struct Args {
     /// The state directory of the server, or of a milter without servers; or the ledger's file in it, or a backup of that file.
@@ -58,8 +59,7 @@ type Done = (Option<usize>, String);
 
 fn import(args: &Args) -> anyhow::Result<Done> {
     let (file, key) = config::load_server(&args.config)?;
-    let settings =
-        file.fleet.with_context(|| format!("{}: expected [fleet], found none", args.config.display()))?;
+    let settings = file.fleet.ok_or_else(|| no_fleet(&args.config))?;
     let seed = Arc::new(Seed::read(&args.from, key.id(), file.ledger.window.as_secs())?);
     let _ = rustls::crypto::ring::default_provider().install_default();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
