@@ -77,7 +77,7 @@ fn a_webhook_hears_of_problems_and_of_their_ends() {
     let up = next(&events, "end", "upstream");
     assert_eq!(up["since"], down["since"]);
     let config = String::from_utf8(
-        std::process::Command::new(bulkmark_testing::program())
+        Command::new(program())
             .args(["config", "show", "--config"])
             .arg(site.config())
             .output()
