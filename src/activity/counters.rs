@@ -13,6 +13,7 @@ use super::spans::{HOURS, MINUTES, Spans};
 use super::tasks::Tasks;
 use super::traps::{TrapStatus, WantedByTrap};
 use super::user_reports::UserReports;
+use super::webhook::Webhook;
 use bulkmark_policy::{AccountStatus, Accounts, Action, Held, Limits, Sent, Standing, TrapResult, Verdict};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
@@ -101,6 +102,8 @@ pub struct Activity {
     pub user_reports: UserReports,
     /// Results of messages by policy.
     pub policies: Policies,
+    /// Posts to the webhook.
+    pub webhook: Webhook,
     /// Which data of messages are kept beside counts.
     pub wanted: Record,
     recent: Ring,
@@ -137,6 +140,7 @@ impl Activity {
             relays: Mutex::default(),
             user_reports: UserReports::default(),
             policies: Policies::default(),
+            webhook: Webhook::default(),
             wanted: record,
             recent: Ring::default(),
             bulk: Table::new(record),

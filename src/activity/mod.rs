@@ -17,6 +17,7 @@ mod spans;
 mod tasks;
 mod traps;
 mod user_reports;
+mod webhook;
 
 pub use bulkmark_policy::AccountStatus;
 pub use connections::{Connections, Open};
@@ -32,3 +33,4 @@ pub use spans::{HOURS, MINUTES, SpanCount, Spans};
 pub use tasks::Tasks;
 pub use traps::{TrapStatus, WantedByTrap};
 pub use user_reports::{ReportResult, UserReports};
+pub use webhook::{Webhook, WebhookStatus};

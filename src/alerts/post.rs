@@ -2,6 +2,7 @@
 //! The task that checks for problems and posts them.
 
 use super::problems::{Event, Jump, Problem, Problems, Refusals};
+use crate::activity::Webhook;
 use crate::control::Daemon;
 use bulkmark_ledger::now;
 use bulkmark_policy::Action;
@@ -39,14 +40,17 @@ struct Waiting {
 }
 
 impl Waiting {
-    fn add(&self, events: Vec<Event>) {
+    /// Adds events; returns the number of all.
+    fn add(&self, events: Vec<Event>) -> usize {
         let mut waiting = self.events.lock();
         waiting.extend(events);
         while waiting.len() > MOST_WAITING {
             waiting.pop_front();
         }
+        let number = waiting.len();
         drop(waiting);
         self.more.notify_one();
+        number
     }
 
     /// Waits for the oldest one and takes it out.
@@ -60,12 +64,13 @@ impl Waiting {
         }
     }
 
-    /// Puts the oldest one back, if there is room.
-    fn put_back(&self, event: Event) {
+    /// Puts the oldest one back, if there is room; returns the number of all.
+    fn put_back(&self, event: Event) -> usize {
         let mut waiting = self.events.lock();
         if waiting.len() < MOST_WAITING {
             waiting.push_front(event);
         }
+        waiting.len()
     }
 }
 
@@ -90,7 +95,8 @@ pub async fn watch(daemon: Arc<Daemon>, url: Url, name: String) {
         let (http, url, body) = (http.clone(), url.clone(), body(daemon.name, &name, &event));
         async move { post(&http, &url, body).await.map_err(|why| (event, why)) }
     };
-    look_and_send(look, send, &host, CHECK_INTERVAL).await;
+    daemon.activity.webhook.opened(&host);
+    look_and_send(look, send, (&host, &daemon.activity.webhook), CHECK_INTERVAL).await;
 }
 
 /// Looks for events at intervals, and beside that sends them one by one, so that problems begin and end in time whatever a post takes. Never
@@ -98,7 +104,7 @@ pub async fn watch(daemon: Arc<Daemon>, url: Url, name: String) {
 async fn look_and_send<F>(
     mut look: impl FnMut() -> Vec<Event>,
     send: impl Fn(Event) -> F,
-    host: &str,
+    (host, webhook): (&str, &Webhook),
     interval: Duration,
 ) where
     F: Future<Output = Result<(), (Event, String)>>,
@@ -106,21 +112,23 @@ async fn look_and_send<F>(
     let waiting = Waiting::default();
     let looks = async {
         loop {
-            waiting.add(look());
+            webhook.waits(waiting.add(look()));
             tokio::time::sleep(interval).await;
         }
     };
     let sends = async {
-        let mut fails = false;
         loop {
             match send(waiting.next().await).await {
-                Ok(()) => fails = false,
+                Ok(()) => {
+                    if webhook.posted() {
+                        log::info!("alerts: {host} accepts them again");
+                    }
+                }
                 Err((event, why)) => {
-                    waiting.put_back(event);
-                    if !fails {
+                    webhook.waits(waiting.put_back(event));
+                    if webhook.failed(why.clone(), now()) {
                         log::warn!("alerts: {host} takes none: {why}; they wait");
                     }
-                    fails = true;
                     tokio::time::sleep(PAUSE).await;
                 }
             }
@@ -210,7 +218,8 @@ mod tests {
             vec![event(number)]
         };
         let never = |_| std::future::pending();
-        let all = look_and_send(look, never, "hooks.example.org", Duration::ZERO);
+        let webhook = Webhook::default();
+        let all = look_and_send(look, never, ("hooks.example.org", &webhook), Duration::ZERO);
         let many = async { while seen.recv().await.is_some_and(|number| number < 20) {} };
         tokio::select! {
             () = all => unreachable!("it never ends"),

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `bulkmark canary`
 
-use super::output::{AS_ROOT, output};
+use super::output::{AS_ROOT, output, print};
 use crate::config::{self, DEFAULT_PATH};
 use crate::net::own_name;
 use anyhow::Context;
 use bulkmark_ledger::directory::StateDirectory;
 use bulkmark_ledger::random_bytes;
 use bulkmark_signature::Canary;
+use serde_json::json;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -25,7 +26,7 @@ const MODE: u32 = 0o640;
 /// It is never counted or reported, and appears only in the log: in no metric of messages, and not on the status page. The line is a secret of
 /// this site: the milter makes it at its first start and keeps it in its state directory, where root and its group can read it. Exempt clients
 /// stay exempt, including local ones: send it from outside. It arrives with the header field "X-Bulkmark: bulk; reason=canary; host=...", or is
-/// treated according to actions.bulk in bulkmark.toml(5).
+/// treated according to actions.bulk in bulkmark.toml(5). With --json it prints an object with from, to and message.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// The milter's configuration.
@@ -37,6 +38,9 @@ pub(super) struct Args {
     /// The recipient [default: postmaster at this machine]
     #[arg(long, value_name = "ADDRESS", value_parser = address)]
     to: Option<String>,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
 }
 
 /// Checks an address, which can then be part of a header field.
@@ -90,8 +94,13 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let host = own_name(&file.hostname);
     let host = Some(&*host).filter(|host| !host.is_empty()).unwrap_or("localhost");
     let address = |given: &Option<String>| given.clone().unwrap_or_else(|| format!("postmaster@{host}"));
-    let text = message(&canary, file.header.as_str(), (&address(&args.from), &address(&args.to)), host)?;
-    output().write_all(text.as_bytes())?;
+    let (from, to) = (address(&args.from), address(&args.to));
+    let text = message(&canary, file.header.as_str(), (&from, &to), host)?;
+    if args.json {
+        print(json!({ "from": from, "to": to, "message": text }))?;
+    } else {
+        output().write_all(text.as_bytes())?;
+    }
     Ok(ExitCode::SUCCESS)
 }
 

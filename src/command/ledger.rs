@@ -3,7 +3,7 @@
 
 use super::ledger_forget::{self, ForgetArgs};
 use super::ledger_own::{self, BackupArgs, BeginArgs};
-use super::output::{failed, output, print};
+use super::output::{failed, output, print, print_result};
 use super::show::{Slice, THRESHOLD, some};
 use anyhow::{Context, bail};
 use bulkmark_ledger::{Difference, Image, Status, VersionDifference};
@@ -53,7 +53,7 @@ enum Command {
     },
     /// Merge ledgers without common counts into a new one, and print its path.
     ///
-    /// Ledgers with counts of the same origin are refused, since these would be counted twice.
+    /// Ledgers with counts of the same origin are refused, since these would be counted twice. With --json it prints an object with file.
     Merge {
         /// The ledgers to merge.
         #[arg(required = true, num_args = 2..)]
@@ -63,6 +63,9 @@ enum Command {
         /// The directory for the new ledger; it must not contain one yet.
         #[arg(long, value_name = "DIRECTORY")]
         output: PathBuf,
+        /// Print one JSON object.
+        #[arg(long)]
+        json: bool,
     },
     Begin(BeginArgs),
     Backup(BackupArgs),
@@ -114,7 +117,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         Command::Diff { first, second, access, json } => {
             compare(access, first, std::slice::from_ref(second), *json)
         }
-        Command::Merge { holder, access, output } => merge(access, holder, output),
+        Command::Merge { holder, access, output, json } => merge(access, holder, output, *json),
         Command::Begin(which) => ledger_own::begin(which),
         Command::Backup(which) => ledger_own::backup(which),
         Command::Forget(which) => ledger_forget::run(which),
@@ -249,7 +252,7 @@ fn print_difference(first: &str, other: &str, difference: &Difference) -> io::Re
     Ok(())
 }
 
-fn merge(access: &Access, holders: &[String], output: &Path) -> anyhow::Result<ExitCode> {
+fn merge(access: &Access, holders: &[String], output: &Path, json: bool) -> anyhow::Result<ExitCode> {
     let all: Vec<_> = holders.iter().map(String::as_str).collect();
     let [first, others @ ..] = &*all else { bail!("nothing to add up") };
     let mut sum = access.image(&all, 0)?;
@@ -257,6 +260,6 @@ fn merge(access: &Access, holders: &[String], output: &Path) -> anyhow::Result<E
         sum.merge(&access.image(&all, number)?).with_context(|| format!("{first} and {other}"))?;
     }
     let path = sum.write(output)?;
-    print(path.display())?;
+    print_result(json, &json!({ "file": path }), path.display())?;
     Ok(ExitCode::SUCCESS)
 }

@@ -7,7 +7,7 @@ use super::signature::read_message;
 use crate::config;
 use crate::control::{Allow, Order, Ordered};
 use crate::orders::{Allowance, Forgotten};
-use anyhow::bail;
+use anyhow::{Context as _, bail};
 use bulkmark_signature::signatures;
 use bulkmark_types::{Signature, remote_text};
 use std::path::{Path, PathBuf};
@@ -57,7 +57,8 @@ pub(super) fn run(args: &ForgetArgs) -> anyhow::Result<ExitCode> {
 
 /// Returns the signatures of a message, the one of its body first.
 fn signatures_of(path: &Path, checked: &config::Checked) -> anyhow::Result<Vec<String>> {
-    let all = signatures(&read_message(path)?, &checked.key, &checked.file.signature);
+    let message = read_message(path).context("expected a signature or a file with a message")?;
+    let all = signatures(&message, &checked.key, &checked.file.signature);
     let all: Vec<_> =
         all.body.ok().into_iter().chain(all.near.reported()).map(|signature| signature.to_string()).collect();
     if all.is_empty() {

@@ -3,12 +3,13 @@
 
 use super::daemon::Unsent;
 use super::daemon_args::DaemonArgs;
-use super::output::print;
+use super::output::print_result;
 use super::show::called;
 use crate::config::{self, Kind};
 use crate::control;
 use anyhow::Context;
 use bulkmark_ledger::{Backup, OpenError};
+use serde_json::json;
 use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -16,23 +17,30 @@ use std::process::ExitCode;
 /// Put the ledger of a stopped daemon aside, so that its next start begins with empty counts.
 ///
 /// The old ledger stays in the state directory under a dated name, which is printed. If only the federation key changed, the daemon
-/// does this automatically.
+/// does this automatically. With --json it prints an object with file (none without a ledger) and unsent, the number of reports that no server
+/// took.
 #[derive(Debug, clap::Args)]
 pub(super) struct BeginArgs {
     #[command(flatten)]
     daemon: DaemonArgs,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
 }
 
 /// Copy a daemon's ledger while it runs.
 ///
 /// The copy is the ledger at one moment, with all checksums verified, and is a ledger itself. To restore it, replace ledger.redb in the state
-/// directory while the daemon is stopped. If no daemon runs, its file is copied.
+/// directory while the daemon is stopped. If no daemon runs, its file is copied. With --json it prints an object with file.
 #[derive(Debug, clap::Args)]
 pub(super) struct BackupArgs {
     #[command(flatten)]
     daemon: DaemonArgs,
     /// The file for the copy. An older copy there is replaced once the new one is complete.
     file: PathBuf,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
 }
 
 /// A daemon's name, its state directory and its control socket.
@@ -76,7 +84,7 @@ pub(super) fn backup(args: &BackupArgs) -> anyhow::Result<ExitCode> {
         return Err(e);
     }
     backup.finish().map_err(unwritten)?;
-    print(args.file.display())?;
+    print_result(args.json, &json!({ "file": args.file }), args.file.display())?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -102,17 +110,18 @@ fn fill(backup: &mut Backup, (daemon, directory, control): Places) -> anyhow::Re
 pub(super) fn begin(args: &BeginArgs) -> anyhow::Result<ExitCode> {
     let (daemon, directory, _) = places(&args.daemon)?;
     let daemon = called(daemon);
-    match bulkmark_ledger::put_aside(&directory, bulkmark_ledger::now())? {
+    let kept = bulkmark_ledger::put_aside(&directory, bulkmark_ledger::now())?;
+    let text = match &kept {
         None => {
             let directory = directory.display();
-            print(format_args!("there is no ledger in {directory}; the {daemon} begins one at its start"))?;
+            format!("there is no ledger in {directory}; the {daemon} begins one at its start")
         }
         Some(kept) => {
             let (path, unsent) = (kept.path.display(), Unsent(kept.unsent));
-            print(format_args!(
-                "the ledger is kept as {path}{unsent}; the {daemon} begins a new one at its start"
-            ))?;
+            format!("the ledger is kept as {path}{unsent}; the {daemon} begins a new one at its start")
         }
-    }
+    };
+    let unsent = kept.as_ref().map_or(0, |kept| kept.unsent);
+    print_result(args.json, &json!({ "file": kept.map(|kept| kept.path), "unsent": unsent }), text)?;
     Ok(ExitCode::SUCCESS)
 }

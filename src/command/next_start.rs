@@ -4,7 +4,7 @@
 use super::daemon::Unsent;
 use super::show::called;
 use crate::config::{ConfigError, Kind};
-use crate::control;
+use crate::control::{self, DaemonStatus};
 use bulkmark_counts::Role;
 use bulkmark_ledger::{NextStart, OpenError};
 use bulkmark_sync::Parameters;
@@ -29,6 +29,7 @@ pub(super) struct Daemon<'a> {
 pub(super) fn warning(daemon: &Daemon<'_>) -> Result<Option<ConfigError>, ConfigError> {
     let about = |message| ConfigError::file(daemon.config, message);
     let directory = daemon.state_dir.display();
+    let wont_start = |error: &OpenError| about(format!("the daemon will not start: {error}"));
     let begins = |id: u64, unsent: u64| {
         format!(
             "at the next start the {} begins a new ledger: that in {directory} was made under another federation key ({id:016x} there, \
@@ -41,16 +42,27 @@ pub(super) fn warning(daemon: &Daemon<'_>) -> Result<Option<ConfigError>, Config
     match bulkmark_ledger::next_start(daemon.state_dir, daemon.role, daemon.key) {
         Ok(NextStart::Empty | NextStart::Fits) => Ok(None),
         Ok(NextStart::OtherKey { id, unsent }) => Ok(Some(about(begins(id, unsent)))),
-        Err(OpenError::InUse { .. }) => Ok(running(daemon).map(|(id, unsent)| about(begins(id, unsent)))),
+        Err(OpenError::InUse { .. }) => {
+            let Some(status) = running(daemon) else { return Ok(None) };
+            // After an upgrade, the running daemon is of another version.
+            if let Some(Err(e)) = status.ledger_format.as_ref().map(|format| format.check(daemon.state_dir)) {
+                return Err(wont_start(&e));
+            }
+            Ok(other_key(daemon, &status).map(|(id, unsent)| about(begins(id, unsent))))
+        }
         Err(OpenError::Io { reason, .. }) if reason.kind() == io::ErrorKind::PermissionDenied => Ok(None),
-        Err(e) => Err(about(format!("the daemon will not start: {e}"))),
+        Err(e) => Err(wont_start(&e)),
     }
 }
 
-/// Returns the key id of the running daemon, if it is another, and the number of reports that no server accepted.
-fn running(daemon: &Daemon<'_>) -> Option<(u64, u64)> {
+/// Returns the status of the running daemon, which holds the ledger.
+fn running(daemon: &Daemon<'_>) -> Option<DaemonStatus> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
-    let status = runtime.block_on(control::status(daemon.control, 1)).ok()?;
+    runtime.block_on(control::status(daemon.control, 1)).ok()
+}
+
+/// Returns the key id of the running daemon, if it is another, and the number of reports that no server accepted.
+fn other_key(daemon: &Daemon<'_>, status: &DaemonStatus) -> Option<(u64, u64)> {
     let (_, id) = Parameters::read(&status.parameters).ok()?;
     let next = Parameters::next_key(&status.parameters);
     let key = &daemon.key;

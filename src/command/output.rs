@@ -85,6 +85,14 @@ pub(super) fn print(line: impl Display) -> io::Result<()> {
     writeln!(output(), "{line}")
 }
 
+/// Prints the result of a command: as a JSON object, or as text for people.
+///
+/// # Errors
+/// As for `print`.
+pub(super) fn print_result(json: bool, object: &serde_json::Value, text: impl Display) -> io::Result<()> {
+    if json { print(object) } else { print(text) }
+}
+
 /// One JSON object with a list of messages, each printed as soon as it is known: `{"messages":[{"file":...},...]}`.
 pub(super) struct Messages {
     is_first: bool,

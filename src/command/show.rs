@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Times, sizes and slices of a ledger as text.
 
+use crate::activity::WebhookStatus;
 use bulkmark_ledger::{Counted, NextCapacity, SliceStatus};
-use bulkmark_types::writable_time;
+use bulkmark_types::{remote_text, writable_time};
 use humantime_serde::re::humantime;
 use std::fmt;
 use std::time::Duration;
@@ -43,6 +44,16 @@ pub(super) fn next_capacity(next: Option<NextCapacity>, now: u64) -> Option<Stri
     Some(format!(
         "capacity = {capacity} holds from the window of {from} on; the present one is made for {present}"
     ))
+}
+
+/// Describes the failure of a webhook, and returns the remedy; none if its last post succeeded.
+pub(super) fn webhook_failure(webhook: &WebhookStatus) -> Option<(String, String)> {
+    let WebhookStatus { host, waiting, error, failing_since, .. } = webhook;
+    let (error, since) = (remote_text(error.as_ref()?), time((*failing_since)?));
+    let failure = format!("has accepted no event since {since}: {error}; {} waiting", some(waiting, "event"));
+    let remedy =
+        format!("correct {host}, or alerts.webhook in the configuration, and then restart the daemon");
+    Some((failure, remedy))
 }
 
 /// Returns the name of a daemon in a sentence.

@@ -4,8 +4,10 @@
 use super::daemon_args::DaemonArgs;
 use super::output::{EX_TEMPFAIL, failed, output};
 use super::pause::sentence;
-use super::show::{Slice, THRESHOLD, ago, bytes, called, messages, next_capacity, some, some_of};
-use crate::activity::{AccountStatus, InterfaceStatus, LikelyRelay, TrapStatus};
+use super::show::{
+    Slice, THRESHOLD, ago, bytes, called, messages, next_capacity, some, some_of, webhook_failure,
+};
+use crate::activity::{AccountStatus, InterfaceStatus, LikelyRelay, TrapStatus, WebhookStatus};
 use crate::config::{self, Kind};
 use crate::control::{self, ClientStatus, DaemonStatus, RefusedStatus};
 use anyhow::anyhow;
@@ -130,7 +132,7 @@ fn print_text(out: &mut impl Write, status: &DaemonStatus, threshold: u32) -> io
     if let Some(traps) = &status.traps {
         print_traps(out, traps)?;
     }
-    print_interfaces(out, &status.interfaces)?;
+    print_interfaces(out, status)?;
     print_accounts(out, &status.accounts)?;
     if !status.ledger.limited.is_empty() {
         writeln!(out, "\nwhat clients with limits reported:")?;
@@ -182,8 +184,12 @@ fn print_accounts(out: &mut impl Write, accounts: &[AccountStatus]) -> io::Resul
     Ok(())
 }
 
-/// Prints the requests at a milter's other interfaces.
-fn print_interfaces(out: &mut impl Write, interfaces: &[InterfaceStatus]) -> io::Result<()> {
+/// Prints the requests at a milter's other interfaces, and the webhook.
+fn print_interfaces(out: &mut impl Write, status: &DaemonStatus) -> io::Result<()> {
+    let DaemonStatus { interfaces, webhook, .. } = status;
+    if let Some(webhook) = webhook {
+        writeln!(out, "\nwebhook {}", WebhookLine(webhook))?;
+    }
     if !interfaces.is_empty() {
         writeln!(out, "\ninterfaces:")?;
     }
@@ -310,6 +316,18 @@ impl fmt::Display for LinkLine<'_> {
         match &link.error {
             Some(error) => write!(f, "\n  error: {}", remote_text(error)),
             None => Ok(()),
+        }
+    }
+}
+
+struct WebhookLine<'a>(&'a WebhookStatus);
+
+impl fmt::Display for WebhookLine<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let WebhookStatus { host, posted, .. } = self.0;
+        match webhook_failure(self.0) {
+            Some((failure, remedy)) => write!(f, "{host}: FAILS: it {failure}\n  {remedy}"),
+            None => write!(f, "{host}: {} posted since the start", some(posted, "event")),
         }
     }
 }

@@ -160,7 +160,8 @@ fn reword_expected(expected: &str) -> &str {
     match expected {
         "a nonzero usize" => "a whole number above 0",
         "a nonzero u32" => WHOLE_U32,
-        "i64" | "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number",
+        "i64" => "a whole number",
+        "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number from 0 on",
         "a boolean" => "true or false",
         "a sequence" => "a list, as in [\"one\", \"another\"]",
         "a duration" => "a time, as in \"7d\" or \"90s\"",

@@ -103,6 +103,12 @@ impl Daemon {
     }
 
     fn config_metrics(&self, text: &mut Text) {
+        text.family(
+            "bulkmark_webhook_up",
+            "gauge",
+            "1, or 0 since a post to the webhook failed; only with one.",
+            self.activity.webhook.status().map(|webhook| (vec![], u8::from(webhook.error.is_none()))),
+        );
         text.one(
             "bulkmark_config_last_reload_successful",
             "gauge",

@@ -4,11 +4,11 @@
 use super::ordered::KnowMailing;
 use super::reported::TakeReport;
 use super::reports::NameReporter;
-use crate::activity::{AccountStatus, Activity, InterfaceStatus, LikelyRelay, TrapStatus};
+use crate::activity::{AccountStatus, Activity, InterfaceStatus, LikelyRelay, TrapStatus, WebhookStatus};
 use crate::orders::{All, Orders, Pause, State};
 use bulkmark_counts::{Role, Shares};
 use bulkmark_ledger::correspondents::Correspondents;
-use bulkmark_ledger::{FILE_NAME, Ledger, LedgerError};
+use bulkmark_ledger::{FILE_NAME, FileFormat, Ledger, LedgerError};
 use bulkmark_sync::fleet::{Fleet, FleetStatus};
 use bulkmark_sync::{LinkStatus, Links, Parameters, Remote, RemoteCounts};
 use bulkmark_types::Signature;
@@ -150,6 +150,9 @@ pub struct DaemonStatus {
     pub listens: Option<String>,
     /// The parameters on which all members of a federation agree.
     pub parameters: String,
+    /// The format of the ledger's file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ledger_format: Option<FileFormat>,
     /// The counted version of each origin.
     pub versions: BTreeMap<String, u64>,
     /// The counts.
@@ -183,6 +186,9 @@ pub struct DaemonStatus {
     /// Interfaces of a milter beside the mail server's.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub interfaces: Vec<InterfaceStatus>,
+    /// The webhook of `[alerts]`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub webhook: Option<WebhookStatus>,
     /// The pause, if nothing is refused for a while.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pause: Option<Pause>,
@@ -322,6 +328,7 @@ impl Daemon {
             traps: Some(self.activity.traps()).filter(|traps| *traps != TrapStatus::default()),
             likely_relays: self.activity.likely_relays(),
             interfaces: self.activity.interfaces.status(),
+            webhook: self.activity.webhook.status(),
             pause: orders.pause,
             allowed: Some(orders.allowed.len()).filter(|&number| number > 0),
             allowed_elsewhere: self.allowed_elsewhere(),
@@ -389,6 +396,7 @@ impl Daemon {
             ailment: None,
             listens: None,
             parameters: self.parameters.to_string(),
+            ledger_format: Some(self.ledger.format()),
             versions: ledger.versions(),
             ledger,
             links: Vec::new(),
@@ -401,6 +409,7 @@ impl Daemon {
             traps: None,
             likely_relays: Vec::new(),
             interfaces: Vec::new(),
+            webhook: None,
             pause: None,
             allowed: None,
             allowed_elsewhere: BTreeMap::new(),

@@ -89,7 +89,7 @@ type Open = (File, u64, u64);
 
 struct Writer {
     state_dir: PathBuf,
-    days: u16,
+    days: u32,
     most: u64,
     file: Option<Open>,
     lost: Arc<AtomicU64>,

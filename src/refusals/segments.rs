@@ -38,7 +38,7 @@ pub(super) fn list(state_dir: &Path) -> io::Result<Vec<Segment>> {
 }
 
 /// Deletes the files that ended before the last `days`, and then the oldest until all take at most `most` bytes.
-pub(super) fn prune(state_dir: &Path, days: u16, most: u64, now: u64) -> io::Result<()> {
+pub(super) fn prune(state_dir: &Path, days: u32, most: u64, now: u64) -> io::Result<()> {
     let directory = StateDirectory::open(state_dir)?;
     let all = list(state_dir)?;
     let mut size: u64 = all.iter().map(|segment| segment.size).sum();

@@ -8,7 +8,7 @@ use serde::Deserialize;
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct Settings {
     /// The number of days for which refusals are kept; 0: none is kept.
-    pub days: u16,
+    pub days: u32,
     /// Size limit of all files, in megabytes.
     #[serde(skip)]
     pub max_size_mb: u32,
@@ -22,7 +22,7 @@ impl Default for Settings {
 
 impl Settings {
     /// The upper bound of `days`.
-    pub const MAX_DAYS: u16 = 366;
+    pub const MAX_DAYS: u32 = 366;
 
     /// Whether the keys are valid; the error names the key.
     ///

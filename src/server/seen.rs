@@ -123,7 +123,7 @@ pub(super) fn sum_of_unapproved(sites: impl Iterator<Item = ClientStatus>) -> Op
         sum
     };
     let sum = sites.inspect(|_| count += 1).reduce(add)?;
-    let limits = sum.limits.map(|limits| format!("{limits} for all {count} sites"));
+    let limits = sum.limits.map(|limits| format!("{limits} together; sites: {count}"));
     let (name, state) = (UNAPPROVED.to_owned(), ClientState::Unapproved);
     Some(ClientStatus { name, limits, state, version: None, made_up: false, ..sum })
 }

@@ -237,7 +237,7 @@ fn check_takes_several_files() {
 
 /// The output for people and for programs has the same values.
 #[test]
-fn json_is_always_one_object() {
+fn json_has_the_values_that_people_get() {
     let server = bulkmark_testing::server::Server::new("");
     let of_server = server.config();
     let site = Site::new("[thresholds]\nbody = 3\n");
@@ -319,11 +319,10 @@ fn doctor_speaks_to_monitoring() {
 #[test]
 fn a_ledger_command_refuses_an_option_of_another() {
     for (command, option) in [
-        (&["begin"][..], &["--json"][..]),
-        (&["begin"], &["--token-file", "token"]),
+        (&["begin"][..], &["--token-file", "token"][..]),
         (&["backup", "copy.redb"], &["--threshold", "20"]),
         (&["verify", "a"], &["--threshold", "20"]),
-        (&["merge", "a", "b", "--output", "c"], &["--json"]),
+        (&["merge", "a", "b", "--output", "c"], &["--control", "socket"]),
     ] {
         let output = bulkmark(&[&["ledger"], command, option].concat());
         assert!(text(&output.stderr).contains(&format!("unexpected argument '{}'", option[0])), "{output:?}");

@@ -4,6 +4,7 @@
 
 use crate::closed_pipe::all_commands;
 use bulkmark::command::Cli;
+use bulkmark_testing::server::Server;
 use bulkmark_testing::{Site, program};
 use clap::CommandFactory as _;
 use std::process::{Command, Stdio};
@@ -15,7 +16,7 @@ fn run(words: &[&str]) -> (Option<i32>, String) {
 }
 
 /// Whether a command, or one above it, has this option.
-fn has(name: &str, option: &str) -> bool {
+pub(crate) fn has(name: &str, option: &str) -> bool {
     let mut command = Cli::command();
     let has = |command: &clap::Command| command.get_arguments().any(|arg| arg.get_long() == Some(option));
     name.split(' ').any(|word| {
@@ -90,6 +91,18 @@ fn a_configuration_that_cannot_be_used_is_78() {
         }
     }
     assert!(tried > 40, "{tried}");
+    // These need a table that other configurations may lack.
+    let (alone, server) = (Site::new(""), Server::new(""));
+    for (name, config) in [
+        ("fleet status", alone.config()),
+        ("fleet import", server.config()),
+        ("fleet export", server.config()),
+    ] {
+        let words =
+            [name.split(' ').collect(), needed(name).to_vec(), vec!["--config", config.to_str().unwrap()]];
+        let (code, error) = run(&words.concat());
+        assert!(code == Some(78) && error.contains(": expected [fleet] "), "{name}: {code:?} {error}");
+    }
 }
 
 #[test]
@@ -129,6 +142,7 @@ fn other_errors_are_2_and_begin_with_the_name() {
         &["digest", "/nowhere/log"],
         &["ledger", "info", "/nowhere"],
         &["refusals", "--config", config],
+        &["ledger", "forget", "--config", config, "/nowhere"],
         &["report", "add", "--config", config, "-"],
         &["tune", "/nowhere"],
         &["fleet", "setup", "--log", "mysql://x", "--clients", "/nowhere"],

@@ -11,6 +11,7 @@ mod config_pieces;
 mod digest;
 mod exit_codes;
 mod install;
+mod json;
 mod promises;
 mod reports;
 mod signature;

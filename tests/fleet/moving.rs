@@ -90,6 +90,7 @@ fn a_fleet_begins_with_what_a_server_counted(fleet: &Fleet) {
     let aggregates = aggregator.start();
     says(&import(&config, &from, &[]), "the counts are in the log: ");
     says(&import(&config, &from, &[]), "the counts are in the log already");
+    says(&import(&config, &from, &["--json"]), "{\"bytes\":null,\"imported\":false}");
     for (site, name) in sites.iter_mut().zip(["mx1", "mx2"]) {
         site.extra = fleet.milter(name).extra;
     }
@@ -140,7 +141,8 @@ fn back(mut members: Members, (aggregator, aggregates): (Server, Daemon)) {
     let to = server.site.path("state");
     let export = || {
         let config = aggregator.config();
-        Command::new(program()).args(["fleet", "export", "--config"]).arg(config).arg(&to).output().unwrap()
+        let mut command = Command::new(program());
+        command.args(["fleet", "export", "--json", "--config"]).arg(config).arg(&to).output().unwrap()
     };
     aggregates.kill();
     says(&export(), "batches wait in the log that nobody has counted");
@@ -154,7 +156,7 @@ fn back(mut members: Members, (aggregator, aggregates): (Server, Daemon)) {
         if done { Ok(()) } else { Err(told.to_string()) }
     });
     assert!(aggregates.terminate().success());
-    says(&export(), "the fleet's counts are in ");
+    says(&export(), &format!("{{\"file\":\"{}/ledger.redb\"}}", to.display()));
     let mut verify = Command::new(program());
     verify.args(["ledger", "verify"]).arg(aggregator.site.path("state")).arg(&to);
     says(&verify.output().unwrap(), "all cells of ");

@@ -44,6 +44,8 @@ fn what_one_saw_the_others_know(fleet: &Fleet) {
     let again = fleet.set_up(&fleet.members(&MILTERS, 0), &[]);
     let text = String::from_utf8_lossy(&again.stdout).into_owned();
     assert_eq!(text, "all is as it should be: 11 members\n");
+    let again = fleet.set_up(&fleet.members(&MILTERS, 0), &["--json"]);
+    assert_eq!(String::from_utf8_lossy(&again.stdout), "{\"changes\":[],\"members\":11}\n");
 }
 
 /// `bulkmark pause` and `allow` hold at one mail server of a fleet, and say so; an aggregator takes no orders.

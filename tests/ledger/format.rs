@@ -6,8 +6,12 @@ use bulkmark_counts::{Limits, Origin, Receipt, Reporter, Role, Settings};
 use bulkmark_ledger::correspondents::Correspondents;
 use bulkmark_ledger::{FILE_NAME, Image, Ledger};
 use bulkmark_testing::counts::{NOW, key, report, signature};
+use bulkmark_testing::{Site, program};
 use bulkmark_types::{FederationKey, correspondence};
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
+use std::process::Command;
 
 const ONE: Origin = Origin(0x72e8_d23e_eb31_928f);
 const TWO: Origin = Origin(0xba51_b226_82c0_a6fe);
@@ -112,6 +116,39 @@ fn the_correspondents_of_0_1_0_are_known() {
     ]
     .map(|(user, other)| correspondence(&FederationKey::public(), user, other));
     assert_eq!(open(directory.path()).contains(&pairs, NOW), [true, true, false]);
+}
+
+/// The old daemon holds the ledger while a package is upgraded, so the new program asks it for the format. Here the answer names another one.
+#[test]
+fn a_running_daemon_tells_the_format_that_the_next_start_finds() {
+    let site = Site::new("");
+    let _daemon = site.start();
+    let (real, between) = (site.path("control.sock"), site.path("between.sock"));
+    let config = site.path("next.toml");
+    let text = std::fs::read_to_string(site.config()).unwrap().replace("control.sock", "between.sock");
+    std::fs::write(&config, text).unwrap();
+    let listener = UnixListener::bind(&between).unwrap();
+    let changes =
+        [("", ""), ("bulkmark ledger 4", "bulkmark ledger 9"), ("refined, 2 blocks", "coarse, 2 blocks")];
+    std::thread::spawn(move || {
+        for ((from, to), client) in changes.into_iter().zip(listener.incoming()) {
+            let (mut question, mut answer) = (String::new(), String::new());
+            let (mut client, mut daemon) = (client.unwrap(), UnixStream::connect(&real).unwrap());
+            BufReader::new(&client).read_line(&mut question).unwrap();
+            daemon.write_all(question.as_bytes()).unwrap();
+            BufReader::new(&daemon).read_line(&mut answer).unwrap();
+            client.write_all(answer.replace(from, to).as_bytes()).unwrap();
+        }
+    });
+    for expected in [None, Some("has format bulkmark ledger 9, "), Some("has layout coarse, 2 blocks")] {
+        let output = Command::new(program()).args(["config", "check"]).arg(&config).output().unwrap();
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(expected.map_or(0, |_| 78)), "{told}");
+        let told_why = expected.is_none_or(|text| {
+            told.contains("the daemon will not start: the ledger ") && told.contains(text)
+        });
+        assert!(told_why, "{told}");
+    }
 }
 
 const VECTOR_OF_NOTHING: bulkmark_counts::Vector = bulkmark_counts::Vector::new();

@@ -5,10 +5,11 @@ use bulkmark_testing::clock::Clock;
 use bulkmark_testing::milter::{Client, Mail, session};
 use bulkmark_testing::mta::free_port;
 use bulkmark_testing::server::Server;
-use bulkmark_testing::{PATIENCE, Site};
+use bulkmark_testing::{PATIENCE, Site, program};
 use serde_json::Value;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpListener;
+use std::process::Command;
 use std::sync::mpsc::{Receiver, channel};
 
 /// A web server that accepts posts, and answers the first one with an error; and their bodies.
@@ -76,7 +77,7 @@ fn a_webhook_hears_of_problems_and_of_their_ends() {
     let up = next(&events, "end", "upstream");
     assert_eq!(up["since"], down["since"]);
     let config = String::from_utf8(
-        std::process::Command::new(bulkmark_testing::program())
+        Command::new(program())
             .args(["config", "show", "--config"])
             .arg(site.config())
             .output()
@@ -106,7 +107,7 @@ fn a_webhook_hears_of_more_refusals_than_usual() {
     assert_eq!(refused["text"], "60 messages refused in the last hour; 0 are usual");
 }
 
-/// An unreachable webhook delays no message and takes little memory; the log reports it once, without its address.
+/// An unreachable webhook delays no message and takes little memory; log, `status` and `doctor` report it without its address.
 #[test]
 fn a_webhook_that_is_away_harms_nothing() {
     let site = Site::new(&format!(
@@ -117,6 +118,31 @@ fn a_webhook_that_is_away_harms_nothing() {
     ));
     let daemon = site.start();
     daemon.log.wait_for(0, "alerts: 127.0.0.1 takes none: it cannot be reached: Connection refused");
+    let run = |args: &[&str]| {
+        let output = Command::new(program()).args(args).arg("--config").arg(site.config()).output().unwrap();
+        let told = String::from_utf8(output.stdout).unwrap();
+        assert!(!told.contains("secret"), "{told}");
+        told
+    };
+    let told = run(&["status"]);
+    assert!(told.contains("\nwebhook 127.0.0.1: FAILS: it has accepted no event since 20"), "{told}");
+    assert!(told.contains(": Connection refused (os error 111); 1 event waiting"), "{told}");
+    assert!(told.contains("\n  correct 127.0.0.1, or alerts.webhook in the configuration, "), "{told}");
+    let status: Value = serde_json::from_str(&run(&["status", "--json"])).unwrap();
+    let webhook = &status["webhook"];
+    assert!(webhook["failing-since"].as_u64().is_some_and(|since| since > 1_700_000_000), "{webhook}");
+    assert_eq!(
+        (&webhook["host"], &webhook["waiting"], &webhook["posted"]),
+        (&"127.0.0.1".into(), &1.into(), &0.into())
+    );
+    let doctor: Value = serde_json::from_str(&run(&["doctor", "--json"])).unwrap();
+    let check =
+        doctor["checks"].as_array().unwrap().iter().find(|check| check["check"] == "webhook").unwrap();
+    assert_eq!(check["level"], "warning");
+    assert!(
+        check["text"].as_str().unwrap().starts_with("127.0.0.1 has accepted no event since 20"),
+        "{check}"
+    );
     let mut client: Client = session(&daemon);
     assert_eq!(client.message(&Mail::text("a letter")).reply, "c");
     assert!(daemon.log.lines().iter().all(|line| !line.contains("secret")));

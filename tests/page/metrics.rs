@@ -381,6 +381,7 @@ fn everything() -> String {
     let [one, _two] = servers.each_ref().map(Server::start);
     let mut site = milter(&[entry]);
     site.extra += STATUS;
+    site.extra += "[alerts]\nwebhook = \"http://127.0.0.1:9/\"\n";
     site.extra += "[[policy]]\nname = \"customers\"\nmatch = { recipient = \"example.net\" }\n\
                    thresholds = { body = 2, near = 2, min-sources = 1, min-messages = 1 }\n\
                    actions = { bulk = \"reject\", rehearse = true }\n";

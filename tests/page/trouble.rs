@@ -2,9 +2,10 @@
 //! The page while something is wrong.
 
 use bulkmark_testing::Site;
-use bulkmark_testing::browser::{Browser, DESKTOP};
+use bulkmark_testing::browser::{Browser, DESKTOP, PHONE};
 use bulkmark_testing::milter::{Mail, session};
 use bulkmark_testing::mount::Mount;
+use bulkmark_testing::mta::free_port;
 use bulkmark_testing::page::{STATUS, port};
 use std::fs;
 
@@ -41,4 +42,20 @@ fn a_full_disk_is_red() {
     for told in ["The ledger cannot be read or written", " of 6.3 MB are left."] {
         browser.wait_for(&format!("document.getElementById('problems').textContent.includes('{told}')"));
     }
+}
+
+/// The page names a webhook that does not answer: the webhook itself reports nothing then.
+#[test]
+fn a_webhook_that_fails_is_named() {
+    let Some(mut browser) = Browser::start() else { return };
+    let (upstream, hook) = (free_port(), free_port());
+    let site = Site::new(&format!(
+        "upstream = [{{ url = \"http://127.0.0.1:{upstream}\" }}]\n\
+         [alerts]\nwebhook = \"http://127.0.0.1:{hook}/hook-7f2e\"\n{STATUS}"
+    ));
+    let daemon = site.start();
+    browser.open(&format!("http://127.0.0.1:{}/", port(&daemon)), PHONE);
+    let told = "The webhook at 127.0.0.1 has accepted no event since ";
+    browser.wait_for(&format!("document.getElementById('problems').textContent.includes('{told}')"));
+    assert_eq!(browser.value("document.body.textContent.includes('hook-7f2e')"), false);
 }

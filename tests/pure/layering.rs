@@ -21,7 +21,7 @@ pub(crate) const ROOMS: [(&str, &[&str]); 16] = [
     ("control", &["activity", "net", "orders"]),
     ("server", &["activity", "control", "net", "orders"]),
     ("page", &["activity", "control", "net"]),
-    ("alerts", &["control", "net"]),
+    ("alerts", &["activity", "control", "net"]),
     ("config", &["net", "milter", "interfaces", "server", "page", "alerts", "refusals", "telemetry"]),
     (
         "command",

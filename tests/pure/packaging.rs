@@ -112,7 +112,7 @@ fn an_upgrade_keeps_the_old_process_where_the_configuration_is_refused() {
     let [told, instances] = run("echo \"$3:1:1: nonsense: unknown key\" >&2; exit 78", "0");
     assert_eq!(instances, "");
     let expected = "bulkmark: this version cannot use /etc/bulkmark/milter.toml:\n    /etc/bulkmark/milter.toml:1:1: nonsense: unknown key\n\
-                    bulkmark: the process of the version before goes on; correct the file, then: systemctl restart bulkmark-milter.service\n";
+                    bulkmark: the old process continues; correct this, or install the old version again, then: systemctl restart bulkmark-milter.service\n";
     assert!(told.starts_with(expected) && told.contains("/etc/bulkmark/outbound.toml:1:1: "), "{told}");
     assert_eq!(run("exit 78", "3"), restarted, "none runs");
 }

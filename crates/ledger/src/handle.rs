@@ -6,6 +6,7 @@ mod user_reports;
 
 use crate::disk::errors::OpenError;
 use crate::disk::read::Reader;
+use crate::disk::schema::FileFormat;
 use crate::errors::LedgerError;
 use crate::random::random;
 use crate::shared::Shared;
@@ -288,6 +289,12 @@ impl Ledger {
     /// If the ledger is not available.
     pub async fn status(&self, threshold: Option<u32>) -> Result<Status, LedgerError> {
         self.query(move |state| Status::of(state, threshold)).await
+    }
+
+    /// Returns the format of its file.
+    #[must_use]
+    pub fn format(&self) -> FileFormat {
+        FileFormat::written(self.fleet().version > 0)
     }
 
     /// Whether the last write to disk succeeded. After a failure the ledger tries again every five seconds.

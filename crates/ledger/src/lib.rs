@@ -48,7 +48,7 @@ pub use disk::missing::Missing;
 pub use disk::notes::{BulkPlace, BulkRows};
 pub use disk::open::read;
 pub use disk::read::{Behind, Reader};
-pub use disk::schema::FILE_NAME;
+pub use disk::schema::{FILE_NAME, FileFormat};
 pub use disk::snapshot::Snapshot;
 pub use errors::LedgerError;
 pub use fleet_counts::{FleetCounts, FleetCountsError};

@@ -38,7 +38,7 @@ impl TryFrom<String> for HeaderName {
         }
         if is_of_mail(&name) {
             return Err(format!(
-                "found \"{name}\", a field of mail itself, which the verdict would take the place of; expected one of its own such as X-Bulkmark"
+                "found \"{name}\", a standard field of mail that the verdict would replace; expected a separate one such as X-Bulkmark"
             ));
         }
         Ok(Self(name))

@@ -16,6 +16,7 @@ mod report;
 mod servers;
 mod session;
 mod traps;
+mod webhook;
 
 use crate::command::daemon_args::{DaemonArgs, unit};
 use crate::command::output::{EX_CONFIG, output};
@@ -328,6 +329,9 @@ impl Daemon<'_> {
         status: Option<&DaemonStatus>,
         report: &mut Report,
     ) {
+        if let Some(status) = status {
+            webhook::examine(status, report);
+        }
         if let (Some(key), Some(log)) = (key, self.fleet) {
             fleet::examine(log, self.ledger, key, status, report).await;
         }
@@ -425,7 +429,7 @@ fn examine_clients(clients: &Clients, report: &mut Report) {
         let text = format!("{count}; tokens of {} expire soon or have expired: {some}", soon.len());
         report.warning("clients", text, "extend them: bulkmark client set --expires 90d NAME");
     } else if waiting > 0 {
-        let text = format!("{count}; {} that registered wait for approval", some(waiting, "site"));
+        let text = format!("{count}; not approved yet: {}", some(waiting, "site"));
         report.warning("clients", text, "bulkmark client list --unapproved, and approve or remove them");
     } else {
         report.ok("clients", count);

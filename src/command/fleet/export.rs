@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `bulkmark fleet export`
 
-use super::last_step;
-use crate::command::output::{failed, output};
+use super::{last_step, no_fleet};
+use crate::command::output::{failed, print_result};
 use crate::config::{self, SERVER_PATH};
 use anyhow::{Context, bail};
 use bulkmark_ledger::FleetCounts;
 use bulkmark_sync::Link;
 use bulkmark_sync::log::{Log, Settings};
 use bulkmark_sync::with_log;
-use std::io::Write as _;
+use serde_json::json;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use std::sync::Arc;
 /// Write the counts of a fleet as the ledger of a new server.
 ///
 /// Run it on an aggregator that is stopped, after all others are stopped. It asks the log whether this aggregator has counted all of its
-/// batches. Exit code 0: the ledger is written; 2: error.
+/// batches. Exit code 0: the ledger is written; 2: error; 78: the configuration cannot be used. With --json it prints an object with file.
 #[derive(Debug, clap::Args)]
 pub(in crate::command) struct Args {
     /// The state directory of the new server, in which there is no ledger yet.
@@ -29,12 +29,16 @@ pub(in crate::command) struct Args {
     /// Do not ask the log, for example because it is lost, and omit reports that milters may still have in batches that were overtaken.
     #[arg(long)]
     force: bool,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     match export(args) {
         Ok(path) => {
-            writeln!(output(), "the fleet's counts are in {}", path.display())?;
+            let text = format!("the fleet's counts are in {}", path.display());
+            print_result(args.json, &json!({ "file": path }), text)?;
             Ok(ExitCode::SUCCESS)
         }
         Err(e) => Ok(failed(&e, 2)),
@@ -44,7 +48,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 fn export(args: &Args) -> anyhow::Result<PathBuf> {
     let (file, key) = config::load_server(&args.config)?;
     let shown = args.config.display();
-    let settings = file.fleet.with_context(|| format!("{shown}: expected [fleet], found none"))?;
+    let settings = file.fleet.ok_or_else(|| no_fleet(&args.config))?;
     let counts = FleetCounts::read(&file.state_dir)?;
     if counts.key_id() != key.id() {
         bail!(

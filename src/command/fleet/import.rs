@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `bulkmark fleet import`
 
-use crate::command::output::{failed, output};
+use super::no_fleet;
+use crate::command::output::{failed, print_result};
 use crate::config::{self, SERVER_PATH};
 use anyhow::{Context, bail};
 use bulkmark_counts::step_head;
@@ -9,7 +10,7 @@ use bulkmark_ledger::Seed;
 use bulkmark_sync::Link;
 use bulkmark_sync::log::{Log, LogError, Place, Reader as _, Settings};
 use bulkmark_sync::with_log;
-use std::io::Write as _;
+use serde_json::json;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -25,7 +26,8 @@ const PARTS: usize = 4;
 /// Begin a fleet with the counts of a server, in a log that is set up and empty.
 ///
 /// Stop the server permanently first: its later counts are not in the fleet. Run this where an aggregator is configured. It may be run again
-/// after an interruption. Exit code 0: the counts are in the log; 2: error.
+/// after an interruption. Exit code 0: the counts are in the log; 2: error; 78: the configuration cannot be used. With --json it prints an object
+/// with imported, whether this command put the counts into the log, and bytes, their size then.
 #[derive(Debug, clap::Args)]
 pub(in crate::command) struct Args {
     /// The state directory of the server, or of a milter without servers; or the ledger's file in it, or a backup of that file.
@@ -37,22 +39,27 @@ pub(in crate::command) struct Args {
     /// Only print the changes.
     #[arg(long)]
     dry_run: bool,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     match import(args) {
-        Ok(line) => {
-            writeln!(output(), "{line}")?;
+        Ok((bytes, text)) => {
+            print_result(args.json, &json!({ "imported": bytes.is_some(), "bytes": bytes }), text)?;
             Ok(ExitCode::SUCCESS)
         }
         Err(e) => Ok(failed(&e, 2)),
     }
 }
 
-fn import(args: &Args) -> anyhow::Result<String> {
+/// The size of the counts that were put into the log, if they were, and the answer to people.
+type Done = (Option<usize>, String);
+
+fn import(args: &Args) -> anyhow::Result<Done> {
     let (file, key) = config::load_server(&args.config)?;
-    let settings =
-        file.fleet.with_context(|| format!("{}: expected [fleet], found none", args.config.display()))?;
+    let settings = file.fleet.ok_or_else(|| no_fleet(&args.config))?;
     let seed = Arc::new(Seed::read(&args.from, key.id(), file.ledger.window.as_secs())?);
     let _ = rustls::crypto::ring::default_provider().install_default();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
@@ -60,13 +67,13 @@ fn import(args: &Args) -> anyhow::Result<String> {
     done.with_context(|| settings.log.clone())
 }
 
-async fn open(settings: &Settings, seed: Arc<Seed>, dry_run: bool) -> anyhow::Result<String> {
+async fn open(settings: &Settings, seed: Arc<Seed>, dry_run: bool) -> anyhow::Result<Done> {
     let link = Arc::new(Link::new(&settings.log));
     with_log!(settings, link, |log| put(&log, seed, dry_run).await)
 }
 
 /// Puts the first step and the snapshot, or their missing parts.
-async fn put<L: Log>(log: &L, seed: Arc<Seed>, dry_run: bool) -> anyhow::Result<String> {
+async fn put<L: Log>(log: &L, seed: Arc<Seed>, dry_run: bool) -> anyhow::Result<Done> {
     let ends = log.ends().await?;
     let step = seed.step(ends.made);
     let place = match first_step(log).await? {
@@ -90,7 +97,7 @@ async fn put<L: Log>(log: &L, seed: Arc<Seed>, dry_run: bool) -> anyhow::Result<
         Err(e) => return Err(e.into()),
     };
     if place.is_some() && is_there {
-        return Ok("the counts are in the log already".to_owned());
+        return Ok((None, "the counts are in the log already".to_owned()));
     }
     if is_there {
         bail!(
@@ -98,7 +105,7 @@ async fn put<L: Log>(log: &L, seed: Arc<Seed>, dry_run: bool) -> anyhow::Result<
         );
     }
     if dry_run {
-        return Ok("the counts would be put into the log".to_owned());
+        return Ok((None, "the counts would be put into the log".to_owned()));
     }
     let place = match place {
         Some(place) => place,
@@ -121,7 +128,8 @@ async fn put<L: Log>(log: &L, seed: Arc<Seed>, dry_run: bool) -> anyhow::Result<
         bytes
     });
     log.put_snapshot(parts).await.context("run this again to continue")?;
-    Ok(format!("the counts are in the log: {} bytes", reading.await?))
+    let bytes = reading.await?;
+    Ok((Some(bytes), format!("the counts are in the log: {bytes} bytes")))
 }
 
 /// Returns the first step in the log, if it is the fleet's first.

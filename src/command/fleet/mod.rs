@@ -9,6 +9,7 @@ mod members;
 mod setup;
 mod status;
 
+use status::no_fleet;
 pub(super) use status::{last_step, print_daemon};
 
 use clap::Subcommand;

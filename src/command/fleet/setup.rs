@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `bulkmark fleet setup`
 
-use crate::command::output::{EX_ERROR, complain, failed, output};
+use crate::command::output::{EX_ERROR, complain, failed, print_result};
 use crate::config;
 use anyhow::anyhow;
 use bulkmark_sync::engines::set_up;
 use bulkmark_sync::log::{Address, SetUp, Settings};
-use std::io::Write as _;
+use serde_json::json;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -14,7 +14,8 @@ use std::process::ExitCode;
 ///
 /// Creates missing streams (NATS) or tables and roles (PostgreSQL), and prints a line for each change, or the number of members if there is
 /// none. It may be run again at any time: it admits new members of the file, and excludes members that are no longer in it. Exit code 0: the log
-/// is ready; 2: error; 78: the file of members cannot be used.
+/// is ready; 2: error; 78: the file of members cannot be used. With --json it prints an object with changes, a list of texts, and members, the
+/// number of them.
 #[derive(Debug, clap::Args)]
 pub(in crate::command) struct Args {
     /// The log: nats://HOST:PORT,HOST:PORT or postgres://HOST:PORT/DATABASE.
@@ -49,6 +50,9 @@ pub(in crate::command) struct Args {
     /// Do not encrypt the connection, even to another machine.
     #[arg(long)]
     no_tls: bool,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
 }
 
 fn replicas(text: &str) -> Result<u8, String> {
@@ -74,13 +78,12 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let changes =
         runtime.block_on(set_up(&settings, &members, &how)).map_err(|e| anyhow!("{}: {e}", args.log))?;
-    let mut out = output();
-    for line in &changes {
-        writeln!(out, "{line}")?;
-    }
-    if changes.is_empty() {
-        writeln!(out, "all is as it should be: {} members", members.len())?;
-    }
+    let text = if changes.is_empty() {
+        format!("all is as it should be: {} members", members.len())
+    } else {
+        changes.join("\n")
+    };
+    print_result(args.json, &json!({ "changes": changes, "members": members.len() }), text)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -5,10 +5,9 @@ use super::members;
 use crate::command::daemon_args::DaemonArgs;
 use crate::command::output::{failed, output};
 use crate::command::show::{THRESHOLD, ago, time};
-use crate::config::{self, Kind};
+use crate::config::{self, ConfigError, Kind};
 use crate::control::{self, DaemonStatus};
 use crate::server::Quota;
-use anyhow::Context;
 use bulkmark_counts::{Mark, StepHead, step_head};
 use bulkmark_ledger::now;
 use bulkmark_sync::Link;
@@ -18,6 +17,7 @@ use bulkmark_sync::with_log;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,7 +33,7 @@ const READING: Duration = Duration::from_secs(5);
 ///
 /// Asks the log as the daemon of this configuration would, and the daemon itself. Only an aggregator may read the reporters of
 /// batches and the states that members report. Exit code 0: the log answers, and this machine's daemon is in step with it; 1: one of
-/// them is not; 2: error.
+/// them is not; 2: error; 78: the configuration cannot be used.
 #[derive(Debug, clap::Args)]
 pub(in crate::command) struct Args {
     #[command(flatten)]
@@ -120,6 +120,11 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
 }
 
+/// The error of a configuration that names no log.
+pub(super) fn no_fleet(path: &Path) -> ConfigError {
+    ConfigError::file(path, "expected [fleet] with the address of the log, found none")
+}
+
 fn find(args: &Args) -> anyhow::Result<Found> {
     let path = args.daemon.path();
     let kind = args.daemon.kind(&path)?;
@@ -133,7 +138,7 @@ fn find(args: &Args) -> anyhow::Result<Found> {
             (file.fleet, file.control)
         }
     };
-    let settings = fleet.with_context(|| format!("{}: expected [fleet], found none", path.display()))?;
+    let settings = fleet.ok_or_else(|| no_fleet(&path))?;
     let _ = rustls::crypto::ring::default_provider().install_default();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {

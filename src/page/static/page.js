@@ -372,6 +372,8 @@ function problems(overview, status, links) {
   if (status.disk?.short) found.push(`Of the ledger's disk, ${bytes(status.disk.available)} of ${bytes(status.disk.size)} are left.`);
   const down = outage(links, overview);
   if (down) found.push(down);
+  const hook = status.daemon?.webhook;
+  if (hook?.error) found.push(`The webhook at ${hook.host} has accepted no event since ${since(hook["failing-since"])}: ${hook.error}.`);
   for (const advice of status.daemon?.fleet?.advice ?? []) found.push(`${advice[0].toUpperCase()}${advice.slice(1)}.`);
   const lost = [["reports-dropped", "reports were dropped, since no server took them"], ["log-lines-dropped", "log lines were lost"], ["reloads-failed", "reloads failed: an older configuration may be in force"]];
   for (const [name, what] of lost) if (overview[name]) found.push(`${number(overview[name])} ${what}.`);

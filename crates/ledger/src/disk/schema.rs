@@ -2,13 +2,14 @@
 //! The tables of the ledger's file, and how it is opened. docs/ledger.md describes the format.
 
 use crate::directory::StateDirectory;
-use crate::disk::errors::{Fault, KEY_ID, damaged};
+use crate::disk::errors::{Fault, KEY_ID, OpenError, damaged};
 use crate::disk::overlay::Overlay;
 use crate::disk::rows::{ChunkKey, LayerKey, SliceKey, seal, unseal};
 use bulkmark_counts::settings::Role;
 use bulkmark_filter::Refined;
 use bulkmark_types::FederationKey;
 use redb::{Database, ReadableTable, TableDefinition, WriteTransaction};
+use serde::{Deserialize, Serialize};
 use std::fs::{File, Permissions};
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
@@ -24,6 +25,39 @@ const FORMAT_OF_FLEET: &str = "bulkmark ledger 5";
 
 /// The previous format, the same except that it has no limited clients.
 const FORMAT_BEFORE: &str = "bulkmark ledger 3";
+
+/// The format and layout of a ledger's file, by which a program decides whether it can read the file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct FileFormat {
+    /// Its format.
+    pub format: String,
+    /// The layout of its filters.
+    pub layout: String,
+}
+
+impl FileFormat {
+    /// Returns those that this program writes; a ledger with a fleet's steps has another format.
+    pub(crate) fn written(with_steps: bool) -> Self {
+        let format = if with_steps { FORMAT_OF_FLEET } else { FORMAT };
+        Self { format: format.to_owned(), layout: Refined::layout() }
+    }
+
+    /// Checks that this program can open the ledger in `directory`, which a daemon with this answer has open.
+    ///
+    /// # Errors
+    /// If the format or the layout is another one.
+    pub fn check(&self, directory: &Path) -> Result<(), OpenError> {
+        let Self { format, layout } = Self::written(false);
+        let is_known = [&*format, FORMAT_OF_FLEET, FORMAT_BEFORE].contains(&&*self.format);
+        let (name, found, expected) = match (is_known, self.layout == layout) {
+            (true, true) => return Ok(()),
+            (false, _) => ("format", &self.format, format),
+            (true, false) => ("layout", &self.layout, layout),
+        };
+        Err(OpenError::Other { path: directory.join(FILE_NAME), name, found: found.clone(), expected })
+    }
+}
 
 /// The file's permissions, whatever the umask is: a reader who has the key learns what was counted.
 const MODE: u32 = 0o600;
