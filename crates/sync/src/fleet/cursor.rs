@@ -66,12 +66,14 @@ pub(super) struct Cursor {
     went_on: bool,
     /// Steps up to here that do not follow were doubted before.
     doubted: Place,
+    /// Whether the last step that followed could not be applied: the log's members count otherwise than this one.
+    refused: bool,
 }
 
 impl Cursor {
     /// Starts at a place whose chain is known, or is taken from the first step. Steps that were doubted before are not doubted again.
     pub(super) const fn new(place: Place, tip: Option<Mark>, doubted: Place) -> Self {
-        Self { place, tip, time: 0, went_on: false, doubted }
+        Self { place, tip, time: 0, went_on: false, doubted, refused: false }
     }
 
     /// Returns the end of the doubted steps when this place is doubted, too.
@@ -110,7 +112,17 @@ impl Cursor {
 
     /// Records that a step that followed was applied, and the ledger is at `own` now.
     pub(super) const fn applied(&mut self, own: Mark) {
-        (self.tip, self.went_on) = (Some(own), true);
+        (self.tip, self.went_on, self.refused) = (Some(own), true, false);
+    }
+
+    /// Records that a step that followed cannot be applied here. Others may follow in its place.
+    pub(super) const fn refuse(&mut self) {
+        self.refused = true;
+    }
+
+    /// Whether the ledger has all of the log's chain that was read.
+    pub(super) fn has_all(&self, own: Mark) -> bool {
+        self.is_at(own) && !self.refused
     }
 
     /// Whether the log's chain ends where the ledger is.
@@ -141,6 +153,20 @@ mod tests {
 
     fn straight(branch: u8, version: u64) -> Option<Head> {
         step((branch, branch), version)
+    }
+
+    /// A ledger with another federation key is not in step with a log of which it can apply nothing.
+    #[test]
+    fn a_refused_step_is_missing_until_another_one_is_applied() {
+        let mut cursor = Cursor::new(Place(0), None, Place(0));
+        let own = Mark::default();
+        assert!(cursor.has_all(own));
+        assert_eq!(cursor.classify(Place(1), straight(b'a', 1), own), StepKind::Next);
+        cursor.refuse();
+        assert_eq!((cursor.is_at(own), cursor.has_all(own)), (true, false), "others may step from here");
+        assert_eq!(cursor.classify(Place(2), straight(b'b', 1), own), StepKind::Next);
+        cursor.applied(mark(b'b', 1));
+        assert!(cursor.has_all(mark(b'b', 1)));
     }
 
     #[test]

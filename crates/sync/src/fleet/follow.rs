@@ -158,7 +158,7 @@ impl<L: Log> Follower<L> {
             )));
         }
         let is_all = cursor.place >= ends.steps;
-        if is_all && cursor.is_at(own(self.ledger.fleet())) && self.knows_bulk() {
+        if is_all && cursor.has_all(own(self.ledger.fleet())) && self.knows_bulk() {
             self.fleet.set_fresh();
         }
         let tip = self.tip.filter(|tip| is_all && self.is_milter() && cursor.tip == Some(tip.mark));
@@ -220,6 +220,7 @@ impl<L: Log> Follower<L> {
                     }
                     Ok(_) => (),
                     Err(refusal @ StepRefusal::Unlike { .. }) => {
+                        cursor.refuse();
                         self.fleet.count(Count::JunkSteps, 1);
                         self.fleet.set_failing(Flow::Updates, &refusal);
                     }

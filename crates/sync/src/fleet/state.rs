@@ -306,7 +306,7 @@ impl Fleet {
         FleetStatus {
             log: self.url.clone(),
             aggregates,
-            in_step: cursor.is_some_and(|cursor| cursor.is_at(own(mark))),
+            in_step: cursor.is_some_and(|cursor| cursor.has_all(own(mark))),
             version: mark.version,
             chain: mark.chain.to_string(),
             epoch: mark.epoch,
