@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Separate machines for tests: each a Debian 12 that systemd boots in a container, with the tested packages. To be sourced.
 #
-# A Debian is made once, as the directory target/machines/base, and a guide's packages are a layer on it. Machines are
+# A Debian is made once, as the directory target/machines/base, and a guide's packages are a layer on it. An Ubuntu stands beside it. Machines are
 # overlays of these: all of their writes go to memory, so that no disk delays them. Needs root, and a kernel that lets containers
 # boot; without these it reports that and skips, and on CI it fails.
 
@@ -11,6 +11,7 @@
 
 readonly SUITE=bookworm
 readonly PACKAGES=systemd,systemd-sysv,dbus,postfix,rpm,ucf,python3-cffi-backend,ansible-core,openssh-server,openssl
+readonly UBUNTU=noble UBUNTU_PACKAGES=apt,systemd,systemd-sysv,dbus,python3,curl,ca-certificates,ucf
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 readonly root machines=$root/target/machines
@@ -86,14 +87,28 @@ make_once() { # NAME FILE FILE FUNCTION...
 }
 
 make_base() {
-    make_once base "${BASH_SOURCE[0]}" "${BASH_SOURCE[0]}" bootstrap "$machines/base.part"
+    make_once base "${BASH_SOURCE[0]}" "${BASH_SOURCE[0]}" bootstrap "$machines/base.part" "$SUITE" "$PACKAGES" "$(mirror)"
 }
 
-bootstrap() { # DIRECTORY
-    echo "$test: making a Debian 12 ($PACKAGES)"
-    mmdebstrap --mode=root --variant=minbase --dpkgopt=force-unsafe-io --include="$PACKAGES" "$SUITE" "$1" "$(mirror)" >"$work/bootstrap" 2>&1 || {
+# Debian has no package with Ubuntu's keys.
+make_ubuntu() {
+    make_once ubuntu "${BASH_SOURCE[0]}" "${BASH_SOURCE[0]}" bootstrap_ubuntu
+}
+
+bootstrap_ubuntu() {
+    local mirror=http://archive.ubuntu.com/ubuntu
+    curl --silent --show-error --fail --output "$work/keys.deb" "$mirror/pool/main/u/ubuntu-keyring/ubuntu-keyring_2023.11.28.1_all.deb" ||
+        skip "$mirror does not answer"
+    echo "36de43b15853ccae0028e9a767613770c704833f82586f28eb262f0311adb8a8  $work/keys.deb" | sha256sum --quiet --check
+    dpkg-deb --extract "$work/keys.deb" "$work/keys"
+    bootstrap "$machines/ubuntu.part" "$UBUNTU" "$UBUNTU_PACKAGES" "$mirror" --keyring="$work/keys/usr/share/keyrings/ubuntu-archive-keyring.gpg"
+}
+
+bootstrap() { # DIRECTORY SUITE PACKAGES MIRROR [OPTION...]
+    echo "$test: making a system, $2 ($3)"
+    mmdebstrap --mode=root --variant=minbase --dpkgopt=force-unsafe-io --include="$3" "${@:5}" "$2" "$1" "$4" >"$work/bootstrap" 2>&1 || {
         tail -n 20 "$work/bootstrap" >&2
-        skip "no Debian can be made"
+        skip "$2 cannot be made from $4"
     }
     rm "$1/etc/dpkg/dpkg.cfg.d"/*mmdebstrap 2>/dev/null || true
     # Otherwise its first boot would count as the very first one, and enable every unit.
@@ -128,10 +143,10 @@ install_packages_into() { # NAME PACKAGE...
     rm -r "$work/over/$name"
 }
 
-# Makes a machine $work/NAME from the base, or with a layer on it.
-machine() { # NAME base|LAYER
-    local lower=$machines/base
-    [[ $2 == base ]] || lower=$machines/$2:$lower
+# Makes a machine $work/NAME from the base, or with a layer on it, or from Ubuntu.
+machine() { # NAME base|ubuntu|LAYER
+    local lower=$machines/$2
+    [[ $2 == @(base|ubuntu) ]] || lower+=:$machines/base
     mkdir -p "$work/$1" "$work/over/$1"/{changed,work}
     mount -t overlay -o "lowerdir=$lower,upperdir=$work/over/$1/changed,workdir=$work/over/$1/work" overlay "$work/$1" ||
         skip "there are no overlays"

@@ -79,25 +79,26 @@ const EXPANDED: usize = 4;
 
 /// Folds a token of any characters.
 fn fold_any(token: &str, out: &mut String) {
-    let seen = token.chars().filter(|&c| !is_blank(c)).map(|c| letter_of(c).unwrap_or(c));
+    let seen = token.chars().filter(|&c| !is_blank(c) && !is_optional(c)).map(|c| letter_of(c).unwrap_or(c));
     let plain: String = seen.nfkc().take(EXPANDED * token.chars().count()).collect();
     let mut latin = String::with_capacity(plain.len());
     if plain.contains(|c: char| c.is_ascii_alphabetic()) {
         // Letters of another script among Latin ones are meant to look like them.
         plain.nfkd().for_each(|c| push_alike(c, true, &mut latin));
     } else {
-        // A word of another script, unless all of it can be read as Latin.
-        let lower = bare(&plain.to_lowercase());
-        let is_latin = lower.chars().all(|c| {
-            let from = latin.len();
-            push_alike(c, false, &mut latin);
-            latin[from..].is_ascii()
-        });
-        if !is_latin {
-            latin = lower;
-        }
+        bare(&plain.to_lowercase()).chars().for_each(|c| push_alike(c, false, &mut latin));
+    }
+    if !latin.is_ascii() {
+        // A word of another script: each of its letters may be written by a Latin one that looks like it.
+        latin.clear();
+        bare(&plain.to_lowercase()).chars().for_each(|c| push_in_script(c, &mut latin));
     }
     push_letters(&latin, out);
+}
+
+/// Appends a letter of a word in its own script, as a Latin one if it looks like one.
+fn push_in_script(c: char, out: &mut String) {
+    if is_european(c) { push_alike(c, true, out) } else { out.push(c) }
 }
 
 /// A text without accents.
@@ -194,12 +195,12 @@ const KNOWN: std::ops::Range<u32> = 0xA0..0x530;
 
 /// The results of [`fold_any`] for a letter.
 struct Known {
-    /// Its form among Latin letters, and the rest of it in a word that is not all Latin.
-    among_latin: [String; 2],
+    /// Its form among Latin letters.
+    among_latin: String,
     /// In lower case, as it looks.
     read: String,
-    /// In lower case, without accents.
-    lower: String,
+    /// In a word that is not all Latin.
+    in_script: String,
 }
 
 static TABLE: LazyLock<Vec<Option<Known>>> = LazyLock::new(|| KNOWN.map(known).collect());
@@ -216,10 +217,11 @@ fn known(c: u32) -> Option<Known> {
         letters
     };
     let lower = bare(&c.to_lowercase().collect::<String>());
-    let (mut latin, mut read) = (String::new(), String::new());
-    c.nfkd().for_each(|c| push_alike(c, true, &mut latin));
+    let (mut among_latin, mut read, mut in_script) = (String::new(), String::new(), String::new());
+    c.nfkd().for_each(|c| push_alike(c, true, &mut among_latin));
     lower.chars().for_each(|c| push_alike(c, false, &mut read));
-    Some(Known { among_latin: [latin.clone(), letters(&latin)], read, lower: letters(&lower) })
+    lower.chars().for_each(|c| push_in_script(c, &mut in_script));
+    Some(Known { among_latin, read, in_script: letters(&in_script) })
 }
 
 /// Does the same as [`fold_any`], from a table; returns false if a character is not in it.
@@ -229,7 +231,7 @@ fn fold_known(token: &str, out: &mut String) -> bool {
         return false;
     }
     let is_latin = token.bytes().any(|b| b.is_ascii_alphabetic());
-    let read = |known: &'static Known| if is_latin { &known.among_latin[0] } else { &known.read };
+    let read = |known: &'static Known| if is_latin { &known.among_latin } else { &known.read };
     if token.chars().filter_map(entry).all(|known| read(known).is_ascii()) {
         let mut latin = String::with_capacity(token.len());
         for c in token.chars() {
@@ -243,7 +245,7 @@ fn fold_known(token: &str, out: &mut String) -> bool {
     }
     for c in token.chars() {
         match entry(c) {
-            Some(known) => out.push_str(if is_latin { &known.among_latin[1] } else { &known.lower }),
+            Some(known) => out.push_str(&known.in_script),
             None => push_letter(c, out),
         }
     }
@@ -261,6 +263,12 @@ fn is_letter(c: char) -> bool {
 fn is_accent(c: char) -> bool {
     matches!(c, '\u{300}'..='\u{36F}' | '\u{483}'..='\u{489}' | '\u{1AB0}'..='\u{1AFF}' | '\u{1DC0}'..='\u{1DFF}' | '\u{20D0}'..='\u{20FF}'
         | '\u{FE20}'..='\u{FE2F}')
+}
+
+/// The stroke that lengthens Arabic words, and the vowel marks of Arabic and Hebrew, which most writers leave out.
+const fn is_optional(c: char) -> bool {
+    matches!(c, '\u{640}' | '\u{64B}'..='\u{65F}' | '\u{670}' | '\u{6D6}'..='\u{6DC}' | '\u{591}'..='\u{5BD}' | '\u{5BF}'
+        | '\u{5C1}' | '\u{5C2}' | '\u{5C4}' | '\u{5C5}' | '\u{5C7}')
 }
 
 /// A token without marks of other scripts on letters of Latin, Greek and Cyrillic, where they are no part of the word.

@@ -23,6 +23,9 @@ const SHORT: usize = 5;
 /// Such lines at the end of a text.
 const SIGN_OFF: usize = 10;
 
+/// Words of such lines, at most.
+const NAMES: usize = 30;
+
 /// Letters and digits before the `>` of a quoted line (`Tim> text`).
 const QUOTED_BY: usize = 8;
 
@@ -31,6 +34,9 @@ const ATTRIBUTION: usize = 3;
 
 /// Header fields that are shown above an answered message.
 const FIELDS: usize = 8;
+
+/// Bytes of such a line, at most.
+const FIELD_LINE: usize = 80;
 
 /// Bytes of a line that only explains how to leave a list.
 const LEAVE: usize = 200;
@@ -229,12 +235,12 @@ fn words_of(lines: &[Line<'_>]) -> usize {
     lines.iter().map(|(_, line)| line.split_whitespace().count()).sum()
 }
 
-/// The lines of an answered message, without the header fields at its top.
+/// The lines of an answered message, without the header fields at its top. A longer line is text of a form: `Message: ...`.
 fn without_fields<'a>(lines: impl Iterator<Item = Line<'a>>) -> impl Iterator<Item = Line<'a>> {
     let mut fields = 0;
     lines.filter_map(full).skip_while(move |(_, line)| {
         fields += 1;
-        fields <= FIELDS && is_field(line)
+        fields <= FIELDS && line.len() <= FIELD_LINE && is_field(line)
     })
 }
 
@@ -395,11 +401,17 @@ fn is_from(line: &str) -> bool {
     name.len() <= FIELD && NAMES.contains(&&*name.to_lowercase())
 }
 
-/// The number of lines at the end that name the author: short ones, behind a longer one.
+/// The number of lines at the end that name the author: short ones, behind a longer one. If they have more words than a name and an address,
+/// or than half of the lines above, they are text: a list, a form.
 fn sign_off(lines: &[Line<'_>]) -> usize {
     let is_short = |(_, line): &&Line<'_>| line.split_whitespace().nth(SHORT).is_none();
     let run = lines.iter().rev().take_while(is_short).count();
-    if run > SIGN_OFF || run == lines.len() { 0 } else { run }
+    if run > SIGN_OFF || run == lines.len() {
+        return 0;
+    }
+    let (above, names) = lines.split_at(lines.len() - run);
+    let words = words_of(names);
+    if words > NAMES || 2 * words > words_of(above) { 0 } else { run }
 }
 
 #[cfg(test)]
@@ -492,10 +504,23 @@ mod tests {
 
     #[test]
     fn names_of_authors_are_not_own() {
-        assert_eq!(own(&format!("{LONG}\nRegards\n\nTim Tester\nPhone 555 1234\n")), LONG);
+        let letter = format!("{LONG}\n{LONG}\n");
+        assert_eq!(
+            own(&format!("{letter}Regards\n\nTim Tester\nPhone 555 1234\n")),
+            format!("{LONG}|{LONG}")
+        );
         // If all lines are short, they are a text of short lines.
         assert_eq!(own("Buy now\nCheap pills\nClick here\n"), "Buy now|Cheap pills|Click here");
         assert_eq!(Lines::of(&format!("{LONG}\n{}", "item\n".repeat(11))).own.len(), 12);
+        let list = "two of an item\n".repeat(5);
+        assert_eq!(Lines::of(&format!("{letter}{list}")).own.len(), 7, "a list below sentences");
+        let letter = letter.repeat(3);
+        assert_eq!(Lines::of(&format!("{letter}{list}")).own.len(), 6, "an address below a letter");
+        assert_eq!(
+            Lines::of(&format!("{letter}{letter}{list}{list}")).own.len(),
+            22,
+            "no address has 40 words"
+        );
     }
 
     #[test]
