@@ -6,7 +6,9 @@ use super::names::{
     is_quote,
 };
 use super::piece::Piece;
-use super::style::{Colour, Ink, PAGE, PLAIN, Size, Style, TINY, WHOLE, alike, is_faint, times};
+use super::style::{
+    Backdrop, Colour, Ink, PAGE, PLAIN, PLAIN_INK, Size, Style, TINY, WHOLE, alike, is_faint, times,
+};
 use html5ever::local_name;
 use html5ever::tokenizer::Tag;
 
@@ -81,7 +83,7 @@ impl Look {
         size: PLAIN,
         squeezed: false,
         quoted: false,
-        ink: Ink::Unknown,
+        ink: Ink::Of(PLAIN_INK),
         fill: None,
         outlines: [Ink::Transparent; 2],
         background: Some(PAGE),
@@ -111,7 +113,7 @@ impl Look {
 
     /// The outer look of a field or button, whose letters do not look like those around it.
     fn of_control(self) -> Self {
-        let (ink, background) = (Ink::Unknown, Some(PAGE));
+        let (ink, background) = (Ink::Of(PLAIN_INK), Some(PAGE));
         let outlines = [Ink::Transparent, self.outlines[1]];
         Self { size: PLAIN, squeezed: false, ink, background, outlines, ..self }
     }
@@ -121,9 +123,10 @@ impl Look {
         let behind = style.behind && self.covers;
         // A layer does not cover its own content.
         let covers =
-            !style.is_layer && (self.covers || !is_page && matches!(style.background, Some(Some(_))));
+            !style.is_layer && (self.covers || !is_page && style.background.is_some_and(Backdrop::is_known));
         let clipped = self.clipped && !style.escapes;
         let indent = style.indent.unwrap_or(self.indent);
+        let ink = style.ink.unwrap_or(self.ink);
         let is_box = style.is_box.unwrap_or_else(|| is_block(&tag.name) || is_cell(&tag.name));
         Self {
             // Nothing leaves a container in an element that is cut off.
@@ -143,10 +146,18 @@ impl Look {
             },
             squeezed: style.squeezed.unwrap_or(self.squeezed),
             quoted: self.quoted || is_quote(tag, is_announced),
-            ink: style.ink.unwrap_or(self.ink),
+            ink,
             fill: style.fill.unwrap_or(self.fill),
             outlines: [0, 1].map(|at| style.outlines[at].unwrap_or(self.outlines[at])),
-            background: style.background.unwrap_or(self.background),
+            background: match style.background {
+                None => self.background,
+                Some(Backdrop::Of(colour)) => Some(colour),
+                Some(Backdrop::OfLetters) => match ink {
+                    Ink::Of(colour) => Some(colour),
+                    _ => None,
+                },
+                Some(Backdrop::Unknown) => None,
+            },
             covers,
             reversed: style.reversed.or_else(|| is_override(tag)).unwrap_or(self.reversed),
             ..self
@@ -182,3 +193,6 @@ impl Look {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

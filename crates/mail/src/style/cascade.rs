@@ -7,12 +7,16 @@ use super::length::{PLAIN, TINY};
 /// The effect of a declaration. Some properties have two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Slot {
+    /// All others, which it resets.
+    All,
     /// The element is not displayed.
     NotDisplayed,
     /// The element is animated.
     Moves,
     /// The element is a block, so that sizes apply.
     Block,
+    /// The element has no box, but its content has.
+    OfContents,
     /// Words end at its edges.
     Parts,
     Float,
@@ -97,6 +101,8 @@ pub(super) enum Value {
     Transparent,
     /// An unknown colour, or a picture.
     Unknown,
+    /// The colour of the letters.
+    OfLetters,
     /// The value of the outer element.
     Inherit,
     /// The size of letters in 64ths of a pixel, or in 64ths of the outer size.
@@ -147,7 +153,7 @@ impl Rank {
 pub(super) const fn perhaps(slot: Slot, value: Value) -> Option<Value> {
     match (slot, value) {
         (Slot::Colour | Slot::Fill | Slot::Background | Slot::Picture, _) => Some(Value::Unknown),
-        (Slot::LaysOut | Slot::Reversed | Slot::Order | Slot::Parts, _) => None,
+        (Slot::All | Slot::LaysOut | Slot::Reversed | Slot::Order | Slot::Parts, _) => None,
         (Slot::Shadow | Slot::Stroke, Value::Colour(_)) => Some(Value::Unknown),
         // Shares that hide nothing alone.
         (_, Value::Share(share)) => {
@@ -162,7 +168,12 @@ pub(super) const fn perhaps(slot: Slot, value: Value) -> Option<Value> {
         (Slot::FontSize, _) => None,
         // These show text that others hide.
         (
-            Slot::ClipsToText | Slot::Layer | Slot::Moves | Slot::AlignsRight | Slot::PictureInPart,
+            Slot::ClipsToText
+            | Slot::OfContents
+            | Slot::Layer
+            | Slot::Moves
+            | Slot::AlignsRight
+            | Slot::PictureInPart,
             Value::Hides(is_shown),
         ) => {
             if is_shown {
@@ -185,19 +196,28 @@ pub(crate) struct Cascade {
     /// A bit for each slot with a declaration, and for each slot that contributes to hiding the text.
     declared: u64,
     hides: u64,
+    /// The rank of the declaration that resets all others.
+    reset: Option<Rank>,
     /// By slot; only those of `declared`.
     found: [(Rank, Value); 64],
 }
 
 impl Default for Cascade {
     fn default() -> Self {
-        Self { declared: 0, hides: 0, found: [(Rank::HINT, Value::Unknown); 64] }
+        Self { declared: 0, hides: 0, reset: None, found: [(Rank::HINT, Value::Unknown); 64] }
     }
 }
 
 impl Cascade {
     /// Adds a declaration, which counts unless a higher one exists.
     pub(super) fn add(&mut self, slot: Slot, rank: Rank, value: Value) {
+        if self.reset.is_some_and(|reset| reset > rank) {
+            return;
+        }
+        if slot == Slot::All {
+            self.reset_to(rank, value);
+            return;
+        }
         let (bit, there) = (1 << slot as u32, &mut self.found[slot as usize]);
         if self.declared & bit != 0 && there.0 > rank {
             return;
@@ -207,9 +227,23 @@ impl Cascade {
         self.hides = if value == Value::Hides(true) { self.hides | bit } else { self.hides & !bit };
     }
 
+    /// Removes all declarations of this rank and lower ones, but with [`Value::Inherit`] not those of attributes.
+    fn reset_to(&mut self, rank: Rank, value: Value) {
+        let is_kept = |there: Rank| there > rank || value == Value::Inherit && there.origin == Origin::Hint;
+        for (at, (there, _)) in self.found.iter().enumerate() {
+            if !is_kept(*there) {
+                let bit = 1_u64 << at;
+                (self.declared, self.hides) = (self.declared & !bit, self.hides & !bit);
+            }
+        }
+        if value != Value::Inherit {
+            self.reset = Some(rank);
+        }
+    }
+
     /// Removes all declarations.
     pub(super) const fn clear(&mut self) {
-        (self.declared, self.hides) = (0, 0);
+        (self.declared, self.hides, self.reset) = (0, 0, None);
     }
 
     pub(super) fn get(&self, slot: Slot) -> Option<Value> {

@@ -10,6 +10,9 @@ pub(crate) type Colour = [u8; 3];
 /// The default colour of the page.
 pub(crate) const PAGE: Colour = [255; 3];
 
+/// The default colour of letters.
+pub(crate) const PLAIN_INK: Colour = [0; 3];
+
 /// Opacity below which a colour is invisible.
 pub(super) const FAINT: f32 = 0.05;
 

@@ -5,7 +5,7 @@ use super::cascade::{Cascade, Rank, Slot, Value, WHOLE};
 use super::colour::Colour;
 use super::declaration::Attributes;
 use super::painting::legacy_colour;
-use super::place::is_small;
+use super::place::{is_small, legacy_size};
 use super::sheet::Sheet;
 use super::tree::Node;
 use super::vars::Scope;
@@ -20,6 +20,21 @@ pub(crate) enum Ink {
     Transparent,
     /// An unknown colour.
     Unknown,
+}
+
+/// The colour behind an element.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Backdrop {
+    Of(Colour),
+    /// That of its letters.
+    OfLetters,
+    Unknown,
+}
+
+impl Backdrop {
+    pub(crate) const fn is_known(self) -> bool {
+        !matches!(self, Self::Unknown)
+    }
 }
 
 /// The size of letters, in 64ths of a pixel, or of the outer size.
@@ -75,8 +90,8 @@ pub(crate) struct Style {
     pub(crate) fill: Option<Option<Ink>>,
     /// The shadow and the outline of letters, by which they may be visible if they are not drawn.
     pub(crate) outlines: [Option<Ink>; 2],
-    /// The colour behind it; `Some(None)` if it is unknown.
-    pub(crate) background: Option<Option<Colour>>,
+    /// The colour behind it.
+    pub(crate) background: Option<Backdrop>,
     /// Whether it stands behind its outer element.
     pub(crate) behind: bool,
     /// Whether its content stands in front of it.
@@ -113,6 +128,9 @@ impl Style {
                 }
                 local_name!("hidden") => hint(Slot::NotDisplayed, Value::Hides(true)),
                 local_name!("color") if tag.name == local_name!("font") => colour(Slot::Colour),
+                local_name!("size") if tag.name == local_name!("font") => {
+                    legacy_size(value).into_iter().for_each(|size| hint(Slot::FontSize, size));
+                }
                 local_name!("text") if tag.name == local_name!("body") => colour(Slot::Colour),
                 // Links have their own colour.
                 local_name!("href") if tag.name == local_name!("a") => hint(Slot::Colour, Value::Unknown),
@@ -154,7 +172,7 @@ impl Style {
         let is_moved = cascade.hides(Slot::Moved);
         let shares = Shares::of(cascade, name);
         let (is_flat, is_container) = (is_flat(cascade, name), is_container(cascade, name));
-        Self {
+        let style = Self {
             hidden: is_hidden(cascade, name) || is_flat && is_container,
             clipped: is_flat,
             escapes: cascade.hides(Slot::OutOfFlow),
@@ -194,17 +212,38 @@ impl Style {
                 (Some(true), direction) => Some(direction == Some(true)),
                 _ => None,
             },
+        };
+        if cascade.hides(Slot::OfContents) { style.of_contents() } else { style }
+    }
+
+    /// Of an element without a box (`display: contents`): only inner elements inherit from it.
+    fn of_contents(self) -> Self {
+        Self {
+            hidden: false,
+            clipped: false,
+            escapes: false,
+            is_container: false,
+            is_box: Some(false),
+            is_apart: false,
+            opacity: None,
+            scale: None,
+            background: None,
+            behind: false,
+            is_layer: false,
+            lays_out: None,
+            ..self
         }
     }
 }
 
 /// The colour behind an element.
-fn background(cascade: &Cascade) -> Option<Option<Colour>> {
+fn background(cascade: &Cascade) -> Option<Backdrop> {
     match (cascade.get(Slot::Picture), cascade.get(Slot::Background)) {
-        (Some(Value::Colour(_)), _) if cascade.hides(Slot::PictureInPart) => Some(None),
-        (Some(Value::Colour(colour)), _) => Some(Some(colour)),
-        (Some(Value::Unknown), _) | (_, Some(Value::Unknown)) => Some(None),
-        (_, Some(Value::Colour(colour))) => Some(Some(colour)),
+        (Some(Value::Colour(_)), _) if cascade.hides(Slot::PictureInPart) => Some(Backdrop::Unknown),
+        (Some(Value::Colour(colour)), _) => Some(Backdrop::Of(colour)),
+        (Some(Value::Unknown), _) | (_, Some(Value::Unknown)) => Some(Backdrop::Unknown),
+        (_, Some(Value::Colour(colour))) => Some(Backdrop::Of(colour)),
+        (_, Some(Value::OfLetters)) => Some(Backdrop::OfLetters),
         _ => None,
     }
 }

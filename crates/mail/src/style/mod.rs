@@ -23,9 +23,9 @@ mod tree;
 mod vars;
 
 pub(super) use cascade::WHOLE;
-pub(super) use colour::{Colour, PAGE, alike};
+pub(super) use colour::{Colour, PAGE, PLAIN_INK, alike};
 pub(super) use compound::Pseudo;
-pub(super) use element::{Ink, PageState, Size, Style, is_faint, times};
+pub(super) use element::{Backdrop, Ink, PageState, Size, Style, is_faint, times};
 pub(super) use length::{PLAIN, TINY};
 pub(super) use sheet::Sheet;
 pub(super) use tree::Node;

@@ -2,7 +2,7 @@
 //! The paint of letters, and the background.
 
 use super::cascade::{Slot, Value};
-use super::colour::{Colour, PAGE, Paint, alike, of_gradient, paint};
+use super::colour::{Colour, PAGE, PLAIN_INK, Paint, alike, of_gradient, paint};
 use super::length::{closing, functions, length, number, words};
 use cssparser::color::parse_named_color;
 
@@ -37,6 +37,7 @@ pub(super) fn paints(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) 
     let is_none = word("none") || word("transparent") || word("inherit") || word("initial") || word("unset");
     match name {
         "color" if is_around => set(Slot::Colour, Value::Inherit),
+        "color" if word("initial") => set(Slot::Colour, Value::Colour(PLAIN_INK)),
         "color" if is_invalid(value) => (),
         "color" => set(Slot::Colour, ink(value)),
         "-webkit-text-fill-color" if is_around => set(Slot::Fill, Value::Inherit),
@@ -61,7 +62,8 @@ pub(super) fn paints(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) 
         "background-size" | "background-repeat" => set(Slot::PictureInPart, Value::Hides(is_of_part(value))),
         "background-image" => set(Slot::Picture, picture(value)),
         "background-color" if is_none => set(Slot::Background, Value::Inherit),
-        "background-color" if is_invalid(value) && !word("currentcolor") => (),
+        "background-color" if word("currentcolor") => set(Slot::Background, Value::OfLetters),
+        "background-color" if is_invalid(value) => (),
         "background-color" => set(Slot::Background, backdrop(value)),
         _ => {
             set(Slot::Picture, picture(value));
@@ -71,6 +73,9 @@ pub(super) fn paints(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) 
             set(Slot::PictureInPart, Value::Hides(size || words(value).any(is_of_part)));
             let behind = match words(value).find_map(paint) {
                 _ if is_none => Value::Inherit,
+                None if words(value).any(|word| word.eq_ignore_ascii_case("currentcolor")) => {
+                    Value::OfLetters
+                }
                 Some(Paint::Opaque(colour)) => Value::Colour(colour),
                 Some(Paint::Transparent) => Value::Inherit,
                 None if is_of_picture(value) => Value::Inherit,

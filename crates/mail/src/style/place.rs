@@ -21,7 +21,7 @@ pub(super) fn is_of_place(name: &str) -> bool {
         | "inset-inline" | "inset-block" | "inset-inline-start" | "inset-inline-end" | "inset-block-start" | "inset-block-end"
         | "padding" | "padding-left" | "padding-inline" | "padding-inline-start" | "padding-bottom" | "padding-block" | "padding-block-end"
         | "margin-inline" | "margin-inline-start" | "margin-block" | "margin-block-start" | "translate" | "scale" | "rotate"
-        | "zoom" | "filter" | "-webkit-filter" | "-webkit-clip-path" | "-webkit-transform" | "-moz-transform"
+        | "zoom" | "filter" | "-webkit-filter" | "-webkit-clip-path" | "-webkit-transform"
         | "flex-direction" | "flex-flow" | "-webkit-flex-direction" | "-webkit-flex-flow" | "order" | "-webkit-order"
         | "contain" | "content-visibility" | "z-index" | "direction" | "unicode-bidi")
 }
@@ -30,7 +30,7 @@ pub(super) fn is_of_place(name: &str) -> bool {
 fn is_valid(name: &str, value: &str) -> bool {
     let is_of_all = matches!(value, "inherit" | "initial" | "unset" | "revert" | "revert-layer");
     let known: Option<&[&str]> = match name {
-        "transform" | "-webkit-transform" | "-moz-transform" => Some(&MOVES),
+        "transform" | "-webkit-transform" => Some(&MOVES),
         "filter" | "-webkit-filter" => Some(&FILTERS),
         "clip-path" | "-webkit-clip-path" => Some(&SHAPES),
         _ => None,
@@ -128,6 +128,7 @@ pub(super) fn places(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) 
             let is_none = matches!(value, "none" | "table-column" | "table-column-group");
             set(Slot::NotDisplayed, Value::Hides(is_none));
             set(Slot::Block, Value::Hides(is_block(value)));
+            set(Slot::OfContents, Value::Hides(value == "contents"));
             set(Slot::Parts, parts_words(value));
             set(Slot::LaysOut, Value::Hides(lays_out(value)));
         }
@@ -417,6 +418,21 @@ fn letters(property: &str, value: &str) -> Value {
         "smaller" => Value::Times(53),
         _ => Value::Size(length(size).map_or(PLAIN, in_64ths)),
     }
+}
+
+/// The size of letters by `<font size>` (HTML standard, 15.3.1): 1 to 7, or by how much more or less than 3.
+pub(super) fn legacy_size(value: &str) -> Option<Value> {
+    const PIXELS: [u32; 7] = [10, 13, 16, 18, 24, 32, 48];
+    let (sign, digits) = match value.as_bytes().first()? {
+        b'+' => (1, &value[1..]),
+        b'-' => (-1, &value[1..]),
+        _ => (0, value),
+    };
+    let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
+    let number: i32 = digits[..end.min(4)].parse().ok()?;
+    let size = if sign == 0 { number } else { 3 + sign * number };
+    let pixels = usize::try_from(size.clamp(1, 7) - 1).ok().and_then(|at| PIXELS.get(at))?;
+    Some(Value::Size(pixels * 64))
 }
 
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
