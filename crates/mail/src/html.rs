@@ -261,11 +261,15 @@ impl<'a, 's> Sink<'a, 's> {
             let mut elements = self.elements.borrow_mut();
             elements.fill();
             let visibility = elements.visibility();
+            let shown = if visibility == Visibility::Hidden { text.len() } else { elements.fit(&text) };
+            let (seen, cut) = text.split_at(shown);
             if matches!(visibility, Visibility::Shown) {
-                elements.shown(&text);
+                elements.shown(seen);
             }
             let is_reversed = elements.is_reversed();
-            self.line.borrow_mut().read(&text, visibility, is_reversed, *self.emit.borrow_mut());
+            let mut line = self.line.borrow_mut();
+            line.read(seen, visibility, is_reversed, *self.emit.borrow_mut());
+            line.read(cut, Visibility::Hidden, is_reversed, *self.emit.borrow_mut());
             text.clear();
         }
     }

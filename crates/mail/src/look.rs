@@ -3,11 +3,12 @@
 
 use super::names::{
     has_no_box, is_block, is_cell, is_control, is_drawn_text, is_folded, is_never_shown, is_override,
-    is_quote,
+    is_quote, is_unwrapped,
 };
 use super::piece::Piece;
 use super::style::{
-    Backdrop, Colour, Ink, PAGE, PLAIN, PLAIN_INK, Size, Style, TINY, WHOLE, alike, is_faint, times,
+    Backdrop, Colour, Ink, LineHeight, PAGE, PLAIN, PLAIN_INK, Size, Style, TINY, WHOLE, alike, is_faint,
+    over, times,
 };
 use html5ever::local_name;
 use html5ever::tokenizer::Tag;
@@ -64,6 +65,9 @@ pub(super) struct Look {
     /// Whether it covers inner content that stands behind it.
     pub(super) covers: bool,
     pub(super) reversed: bool,
+    /// The height of lines, and whether only the author breaks them.
+    pub(super) line: LineHeight,
+    pub(super) no_wrap: bool,
 }
 
 impl Look {
@@ -89,6 +93,8 @@ impl Look {
         background: Some(PAGE),
         covers: false,
         reversed: false,
+        line: LineHeight::Normal,
+        no_wrap: false,
     };
 
     /// The look of an element within one of this look.
@@ -123,7 +129,7 @@ impl Look {
         let behind = style.behind && self.covers;
         // A layer does not cover its own content.
         let covers =
-            !style.is_layer && (self.covers || !is_page && style.background.is_some_and(Backdrop::is_known));
+            !style.is_layer && (self.covers || !is_page && style.background.is_some_and(Backdrop::covers));
         let clipped = self.clipped && !style.escapes;
         let indent = style.indent.unwrap_or(self.indent);
         let ink = style.ink.unwrap_or(self.ink);
@@ -152,6 +158,9 @@ impl Look {
             background: match style.background {
                 None => self.background,
                 Some(Backdrop::Of(colour)) => Some(colour),
+                Some(Backdrop::Over(colour, opacity)) => {
+                    self.background.map(|behind| over(colour, opacity, behind))
+                }
                 Some(Backdrop::OfLetters) => match ink {
                     Ink::Of(colour) => Some(colour),
                     _ => None,
@@ -160,6 +169,8 @@ impl Look {
             },
             covers,
             reversed: style.reversed.or_else(|| is_override(tag)).unwrap_or(self.reversed),
+            line: style.line.unwrap_or(self.line),
+            no_wrap: style.no_wrap.or_else(|| is_unwrapped(tag)).unwrap_or(self.no_wrap),
             ..self
         }
     }

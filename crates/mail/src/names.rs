@@ -367,6 +367,18 @@ pub(super) fn is_folded(tag: &Tag) -> Option<bool> {
     }
 }
 
+/// Whether only the author breaks the lines of an element; `None` if it does not decide.
+pub(super) fn is_unwrapped(tag: &Tag) -> Option<bool> {
+    match tag.name {
+        local_name!("pre") | local_name!("listing") | local_name!("xmp") | local_name!("nobr") => Some(true),
+        local_name!("td") | local_name!("th") => {
+            tag.attrs.iter().any(|a| a.name.local == local_name!("nowrap")).then_some(true)
+        }
+        local_name!("textarea") => Some(false),
+        _ => None,
+    }
+}
+
 /// Whether the letters of an element are forced to read from right to left; `None` if it does not decide.
 pub(super) fn is_override(tag: &Tag) -> Option<bool> {
     let direction = tag.attrs.iter().find(|a| a.name.local == local_name!("dir"))?;

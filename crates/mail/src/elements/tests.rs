@@ -2,6 +2,7 @@
 //! Which tags close which elements, and which text is visible.
 
 use super::*;
+use crate::names::{is_cell, may_nest};
 use crate::pieces;
 use html5ever::tokenizer::TagKind;
 use proptest::prelude::*;

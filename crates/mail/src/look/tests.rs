@@ -48,6 +48,24 @@ fn letters_without_a_colour_are_black() {
     ]);
 }
 
+#[test]
+fn a_translucent_colour_lies_over_that_behind_it() {
+    shows(&[
+        "<p style='background:rgba(0,0,0,.1)'>x</p>",
+        "<p style='background:rgb(0 0 0 / .5)'>x</p>",
+        "<p style='background-color:#0006'>x</p>",
+        "<div style='background:#000'><p style='background:rgba(255,255,255,.5)'>x</p></div>",
+    ]);
+    hides(&[
+        "<p style='background:rgba(0,0,0,.5);color:#7f7f7f'>x</p>",
+        "<p style='background:#00000019;color:#e5e5e5'>x</p>",
+        "<div style='background:#000'><p style='background:rgba(255,255,255,.5);color:#808080'>x</p></div>",
+        "<p style='background:#000000f2'>x</p>",
+        "<p style='color:rgb(from white r g b)'>x</p>",
+        "<p style='color:color-mix(in srgb,white,transparent 99%)'>x</p>",
+    ]);
+}
+
 /// Small letters around do not make these small.
 #[test]
 fn letters_have_the_size_of_their_font_element() {
@@ -105,4 +123,120 @@ fn an_element_without_a_box_hides_nothing_by_it() {
         "<div style='display:contents;font-size:0'>x</div>",
         "<div style='opacity:0;display:contents;display:block'>x</div>",
     ]);
+}
+
+/// A box that cuts off what is below this many lines.
+fn low(style: &str, html: &str) -> String {
+    format!("<div style='overflow:hidden;{style}'>{html}</div>")
+}
+
+#[track_caller]
+fn cuts(style: &str, html: &str) {
+    let page = low(style, html);
+    assert_eq!(shown(&page).trim_end(), "one", "{page}");
+}
+
+#[track_caller]
+fn cuts_nothing(style: &str, html: &str) {
+    let page = low(style, html);
+    assert!(shown(&page).contains('x'), "{page}");
+}
+
+#[test]
+fn lines_below_the_end_of_their_box_are_hidden() {
+    for style in [
+        "height:20px",
+        "max-height:1em",
+        "height:12pt",
+        "height:200px;max-height:20px",
+        "height:20px;padding:0 9px",
+    ] {
+        cuts(style, "one<br>x");
+        cuts(style, "<div>one</div><div>x</div>");
+        cuts(style, "one<p>x</p>");
+        cuts(style, "one<table><tr><td><br>x</table>");
+        cuts(style, "one<div style='float:left'><br>x</div>");
+        cuts(style, "one<ul><li><b>x</b></ul>x");
+        cuts(style, "one<div style='height:30px'></div>x");
+        cuts(style, "one<div style='margin-top:30px'>x</div>");
+        cuts(style, "one<div style='margin-bottom:1.5em'></div>x");
+        cuts(style, "one<div style='padding-top:20px'>x</div>");
+        cuts(style, "one<div style='overflow:hidden;height:5000px'>x</div>");
+        cuts(style, "one<div style='line-height:90px'>x</div>");
+    }
+    cuts(
+        "height:10px;line-height:60px",
+        "<i style='line-height:1'></i><b style='display:block;line-height:10px'>one</b>x",
+    );
+    let hidden =
+        low("height:10px;line-height:60px", "x") + &low("height:30px", "<p style='line-height:9em'>x");
+    assert_eq!(shown(&hidden), "");
+    cuts("height:38px;line-height:20px", "one<br><br>x");
+}
+
+#[test]
+fn words_beyond_the_lines_of_their_box_are_hidden() {
+    let words = |count: usize| "word ".repeat(count);
+    let seen = |page: &str| shown(page).split_whitespace().count();
+    let page = low("height:20px", &words(2000));
+    assert!((90..200).contains(&seen(&page)), "{}", seen(&page));
+    let page = low("height:20px;width:300px", &words(2000));
+    assert!((15..60).contains(&seen(&page)), "{}", seen(&page));
+    let page = low("width:300px;white-space:nowrap", &words(2000));
+    assert!((15..60).contains(&seen(&page)), "{}", seen(&page));
+    // A line without breaks is one line.
+    let page = low("height:40px;width:300px;white-space:nowrap", &(words(90) + "<br>end"));
+    assert!(shown(&page).ends_with("end"));
+    let page =
+        low("height:40px;width:300px", &("<div style='width:9000px'>".to_owned() + &words(90) + "</div>end"));
+    assert!(shown(&page).ends_with("end"));
+}
+
+#[test]
+fn lines_that_may_stand_in_their_box_are_shown() {
+    for html in [
+        "x",
+        "<p>x</p>",
+        "one <b>two</b> x",
+        "one<div style='margin-top:-20px'>x</div>",
+        "one<div style='position:relative;top:-20px'>x</div>",
+        "one<div style='position:absolute;top:0'>x</div>",
+        "one<div style='transform:translateY(-20px)'>x</div>",
+        "<div style='float:left'>one<br>two</div>x",
+        "<span style='display:inline-block'>one<br>two</span>x",
+        "<div style='display:flex;align-items:center'><div>one<br>x</div></div>",
+        "<table><tr><td>one<br>two<td>x</table>",
+        "<div style='height:1px'>one<br>two</div>x",
+        "<div style='max-height:1px'>one<br>two</div>x",
+        "<div style='height:50%'>one<br>two</div>x",
+        "one<hr style='margin-bottom:-30px'>x",
+        "one<div style='margin-bottom:-9em'></div>x",
+        "one<div style='margin-bottom:-10%'></div>x",
+        "<div style='display:none'>one<br>two<p>three</p></div>x",
+        "<i hidden>one<br>two</i>x",
+        "<div style='writing-mode:vertical-rl'>one<br>x</div>",
+        "<div style='line-height:4px'>one<br>x</div>",
+        "<div style='font-size:8px'>one<br>x</div>",
+        "<div style='font:16px/1px Arial'>one<br>x</div>",
+    ] {
+        cuts_nothing("height:20px", html);
+    }
+    for style in [
+        "height:20px;overflow:auto",
+        "height:20px;overflow:visible",
+        "height:20px;min-height:40px",
+        "height:20px;padding-bottom:30px",
+        "height:20px;display:inline",
+        "height:20%",
+        "height:20vh",
+        "height:3em;font-size:8px;font-size:32px",
+        "height:40px",
+        "height:20px;display:flex;flex-direction:column-reverse",
+        "height:20px;columns:2",
+        "height:20px;align-content:end",
+    ] {
+        cuts_nothing(style, "one<br>x");
+    }
+    let behind = low("height:20px", "one<br>two") + "x<br>x<p>x";
+    assert_eq!(shown(&behind), "onexxx");
 }

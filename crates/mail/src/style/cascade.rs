@@ -33,7 +33,13 @@ pub(super) enum Slot {
     MinWidth,
     /// Overflowing content is visible in its padding.
     PaddingBottom,
+    /// The same, of its padding above.
+    PaddingTop,
     LineHeight,
+    /// Lines break only where the author breaks them.
+    NoWrap,
+    /// Lines do not stand below one another.
+    OtherFlow,
     /// Inner boxes are laid out by numbers and directions, which may be reversed.
     LaysOut,
     Reversed,
@@ -41,6 +47,8 @@ pub(super) enum Slot {
     Order,
     /// Overflowing content is cut off, by `overflow` or `contain`.
     Clips,
+    /// What overflows below can only be cut off, not scrolled to.
+    Cuts,
     Contains,
     /// The element may be moved from its place.
     Moved,
@@ -56,6 +64,7 @@ pub(super) enum Slot {
     MarginLeft,
     PaddingLeft,
     MarginTop,
+    MarginBottom,
     Clip,
     ClipPath,
     Transform,
@@ -98,6 +107,8 @@ pub(super) enum Value {
     /// Whether it contributes to hiding the text.
     Hides(bool),
     Colour(Colour),
+    /// With an opacity, of 255.
+    Partly(Colour, u8),
     Transparent,
     /// An unknown colour, or a picture.
     Unknown,
@@ -110,8 +121,10 @@ pub(super) enum Value {
     Times(u32),
     /// A share of the outer opacity or scale, of [`WHOLE`].
     Share(u32),
-    /// The number of a box.
+    /// The number of a box, or a length in pixels.
     Number(i16),
+    /// A length in pixels that keeps a box from hiding its content.
+    High(i16),
 }
 
 /// The share that changes nothing.
@@ -153,6 +166,9 @@ impl Rank {
 pub(super) const fn perhaps(slot: Slot, value: Value) -> Option<Value> {
     match (slot, value) {
         (Slot::Colour | Slot::Fill | Slot::Background | Slot::Picture, _) => Some(Value::Unknown),
+        (Slot::MarginTop | Slot::MarginBottom, Value::Number(_)) => Some(Value::Unknown),
+        (Slot::PaddingTop, _) => None,
+        (_, Value::High(_)) => Some(value),
         (Slot::All | Slot::LaysOut | Slot::Reversed | Slot::Order | Slot::Parts, _) => None,
         (Slot::Shadow | Slot::Stroke, Value::Colour(_)) => Some(Value::Unknown),
         // Shares that hide nothing alone.
@@ -170,6 +186,8 @@ pub(super) const fn perhaps(slot: Slot, value: Value) -> Option<Value> {
         (
             Slot::ClipsToText
             | Slot::OfContents
+            | Slot::NoWrap
+            | Slot::OtherFlow
             | Slot::Layer
             | Slot::Moves
             | Slot::AlignsRight
@@ -187,6 +205,9 @@ pub(super) const fn perhaps(slot: Slot, value: Value) -> Option<Value> {
     }
 }
 
+/// The number of slots.
+const SLOTS: usize = Slot::PictureInPart as usize + 1;
+
 /// A declaration of a rule.
 pub(super) type Found = (Slot, Rank, Value);
 
@@ -194,17 +215,17 @@ pub(super) type Found = (Slot, Rank, Value);
 #[derive(Debug)]
 pub(crate) struct Cascade {
     /// A bit for each slot with a declaration, and for each slot that contributes to hiding the text.
-    declared: u64,
-    hides: u64,
+    declared: u128,
+    hides: u128,
     /// The rank of the declaration that resets all others.
     reset: Option<Rank>,
     /// By slot; only those of `declared`.
-    found: [(Rank, Value); 64],
+    found: [(Rank, Value); SLOTS],
 }
 
 impl Default for Cascade {
     fn default() -> Self {
-        Self { declared: 0, hides: 0, reset: None, found: [(Rank::HINT, Value::Unknown); 64] }
+        Self { declared: 0, hides: 0, reset: None, found: [(Rank::HINT, Value::Unknown); SLOTS] }
     }
 }
 
@@ -224,7 +245,11 @@ impl Cascade {
         }
         self.declared |= bit;
         *there = (rank, value);
-        self.hides = if value == Value::Hides(true) { self.hides | bit } else { self.hides & !bit };
+        self.hides = if matches!(value, Value::Hides(true) | Value::High(_)) {
+            self.hides | bit
+        } else {
+            self.hides & !bit
+        };
     }
 
     /// Removes all declarations of this rank and lower ones, but with [`Value::Inherit`] not those of attributes.
@@ -232,7 +257,7 @@ impl Cascade {
         let is_kept = |there: Rank| there > rank || value == Value::Inherit && there.origin == Origin::Hint;
         for (at, (there, _)) in self.found.iter().enumerate() {
             if !is_kept(*there) {
-                let bit = 1_u64 << at;
+                let bit = 1_u128 << at;
                 (self.declared, self.hides) = (self.declared & !bit, self.hides & !bit);
             }
         }

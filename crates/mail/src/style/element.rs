@@ -4,6 +4,7 @@
 use super::cascade::{Cascade, Rank, Slot, Value, WHOLE};
 use super::colour::Colour;
 use super::declaration::Attributes;
+use super::flow::{Flow, LineHeight, line_height};
 use super::painting::legacy_colour;
 use super::place::{is_small, legacy_size};
 use super::sheet::Sheet;
@@ -26,14 +27,17 @@ pub(crate) enum Ink {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Backdrop {
     Of(Colour),
+    /// A translucent one, with an opacity of 255, in front of that behind the outer element.
+    Over(Colour, u8),
     /// That of its letters.
     OfLetters,
     Unknown,
 }
 
 impl Backdrop {
-    pub(crate) const fn is_known(self) -> bool {
-        !matches!(self, Self::Unknown)
+    /// Whether nothing is visible through it.
+    pub(crate) const fn covers(self) -> bool {
+        !matches!(self, Self::Unknown | Self::Over(..))
     }
 }
 
@@ -47,6 +51,8 @@ pub(crate) enum Size {
 /// State that elements of a page share: memory, and cached `style` attributes.
 #[derive(Debug, Default)]
 pub(crate) struct PageState {
+    /// Whether the next element stands in one that cuts it off.
+    pub(crate) is_cut: bool,
     cascade: Cascade,
     attributes: Attributes,
 }
@@ -100,6 +106,11 @@ pub(crate) struct Style {
     pub(crate) lays_out: Option<bool>,
     /// Its number among such boxes.
     pub(crate) order: i16,
+    /// The height of its lines, and whether only the author breaks them.
+    pub(crate) line: Option<LineHeight>,
+    pub(crate) no_wrap: Option<bool>,
+    /// Its place among lines, if it may be cut off or cuts off others.
+    pub(crate) flow: Flow,
     /// Whether its letters are forced to read from right to left.
     pub(crate) reversed: Option<bool>,
 }
@@ -107,7 +118,7 @@ pub(crate) struct Style {
 impl Style {
     /// Reads the attributes of a start tag, and the rules of `sheet` for the element.
     pub(crate) fn of(tag: &Tag, sheet: &Sheet, node: Option<&Node>, known: &mut PageState) -> Self {
-        let PageState { cascade, attributes } = known;
+        let PageState { is_cut, cascade, attributes } = known;
         cascade.clear();
         let mut is_styled = sheet.apply(tag, node, cascade);
         if is_undisplayed(tag) {
@@ -145,7 +156,12 @@ impl Style {
             }
             is_styled = true;
         }
-        if is_styled { Self::by(cascade, &tag.name) } else { Self::default() }
+        if !is_styled {
+            return Self::default();
+        }
+        let style = Self::by(cascade, &tag.name);
+        let has_flow = *is_cut || cascade.hides(Slot::Cuts);
+        Self { flow: if has_flow { Flow::of(cascade) } else { Flow::default() }, ..style }
     }
 
     /// The style of inserted text, which has no element.
@@ -208,6 +224,9 @@ impl Style {
             is_layer: is_moved && cascade.hides(Slot::Layer),
             lays_out: cascade.hides(Slot::LaysOut).then(|| cascade.hides(Slot::Reversed)),
             order: order(cascade),
+            line: line_height(cascade),
+            no_wrap: flag(Slot::NoWrap),
+            flow: Flow::default(),
             reversed: match (flag(Slot::Override), flag(Slot::RightToLeft)) {
                 (Some(true), direction) => Some(direction == Some(true)),
                 _ => None,
@@ -231,6 +250,7 @@ impl Style {
             behind: false,
             is_layer: false,
             lays_out: None,
+            flow: Flow::default(),
             ..self
         }
     }
@@ -243,6 +263,7 @@ fn background(cascade: &Cascade) -> Option<Backdrop> {
         (Some(Value::Colour(colour)), _) => Some(Backdrop::Of(colour)),
         (Some(Value::Unknown), _) | (_, Some(Value::Unknown)) => Some(Backdrop::Unknown),
         (_, Some(Value::Colour(colour))) => Some(Backdrop::Of(colour)),
+        (_, Some(Value::Partly(colour, opacity))) => Some(Backdrop::Over(colour, opacity)),
         (_, Some(Value::OfLetters)) => Some(Backdrop::OfLetters),
         _ => None,
     }

@@ -76,8 +76,7 @@ pub(super) fn paints(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) 
                 None if words(value).any(|word| word.eq_ignore_ascii_case("currentcolor")) => {
                     Value::OfLetters
                 }
-                Some(Paint::Opaque(colour)) => Value::Colour(colour),
-                Some(Paint::Transparent) => Value::Inherit,
+                Some(paint) => of_backdrop(paint),
                 None if is_of_picture(value) => Value::Inherit,
                 None => Value::Unknown,
             };
@@ -182,7 +181,7 @@ fn picture(value: &str) -> Value {
     match of_gradient(value) {
         Some(Paint::Opaque(colour)) => Value::Colour(colour),
         Some(Paint::Transparent) => Value::Inherit,
-        None => Value::Unknown,
+        Some(Paint::Partly(..)) | None => Value::Unknown,
     }
 }
 
@@ -190,7 +189,7 @@ fn picture(value: &str) -> Value {
 fn outline(value: &str) -> Value {
     let is_no_length = |word: &&str| number(word).is_none();
     let colour = |word| match paint(word) {
-        Some(Paint::Opaque(colour)) => Some(colour),
+        Some(Paint::Opaque(colour) | Paint::Partly(colour, _)) => Some(colour),
         _ => None,
     };
     let colours = || words(value).filter(is_no_length).filter_map(colour);
@@ -208,7 +207,7 @@ fn has_width(value: &str) -> bool {
 /// The paint of letters with this colour.
 pub(super) fn ink(text: &str) -> Value {
     match paint(text) {
-        Some(Paint::Opaque(colour)) => Value::Colour(colour),
+        Some(Paint::Opaque(colour) | Paint::Partly(colour, _)) => Value::Colour(colour),
         Some(Paint::Transparent) => Value::Transparent,
         None => Value::Unknown,
     }
@@ -247,9 +246,13 @@ pub(super) fn legacy_colour(text: &str) -> Option<Colour> {
 
 /// The background with this colour.
 pub(super) fn backdrop(text: &str) -> Value {
-    match paint(text) {
-        Some(Paint::Opaque(colour)) => Value::Colour(colour),
-        Some(Paint::Transparent) => Value::Inherit,
-        None => Value::Unknown,
+    paint(text).map_or(Value::Unknown, of_backdrop)
+}
+
+const fn of_backdrop(paint: Paint) -> Value {
+    match paint {
+        Paint::Opaque(colour) => Value::Colour(colour),
+        Paint::Partly(colour, opacity) => Value::Partly(colour, opacity),
+        Paint::Transparent => Value::Inherit,
     }
 }

@@ -3,6 +3,7 @@
 
 use super::cascade::{Slot, Value, WHOLE};
 use super::colour::FAINT;
+use super::flow::{breaks_nowhere, extent, height_of_lines, height_of_more, in_64ths, lines_of_font, margin};
 use super::length::{AWAY, FAR, PLAIN, functions, length, number, words};
 use super::shape::{clips_all, cuts_all, scale_of, transforms_away, turns_edge_on};
 
@@ -23,7 +24,8 @@ pub(super) fn is_of_place(name: &str) -> bool {
         | "margin-inline" | "margin-inline-start" | "margin-block" | "margin-block-start" | "translate" | "scale" | "rotate"
         | "zoom" | "filter" | "-webkit-filter" | "-webkit-clip-path" | "-webkit-transform"
         | "flex-direction" | "flex-flow" | "-webkit-flex-direction" | "-webkit-flex-flow" | "order" | "-webkit-order"
-        | "contain" | "content-visibility" | "z-index" | "direction" | "unicode-bidi")
+        | "margin-bottom" | "margin-block-end" | "padding-top" | "padding-block-start" | "white-space" | "text-wrap" | "text-wrap-mode"
+        | "writing-mode" | "columns" | "column-count" | "column-width" | "align-content" | "contain" | "content-visibility" | "z-index" | "direction" | "unicode-bidi")
 }
 
 /// Whether browsers accept such a value; they ignore declarations with invalid ones. A value that depends on others counts as valid.
@@ -121,7 +123,6 @@ pub(super) fn places(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) 
     if !is_valid(name, value) {
         return;
     }
-    let below = |bound: f32| Value::Hides(length(value).is_some_and(|pixels| pixels < bound));
     match name {
         "display" => {
             // Table columns have no content.
@@ -141,17 +142,25 @@ pub(super) fn places(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) 
             },
         ),
         "opacity" => set(Slot::Faint, share(number(value))),
-        "height" | "block-size" => set(Slot::Height, below(FLAT)),
-        "max-height" | "max-block-size" => set(Slot::MaxHeight, below(FLAT)),
+        "height" | "block-size" => set(Slot::Height, extent(value, FLAT)),
+        "max-height" | "max-block-size" => set(Slot::MaxHeight, extent(value, FLAT)),
         "min-height" | "min-block-size" => set(Slot::MinHeight, is_high(value)),
         "min-width" | "min-inline-size" => set(Slot::MinWidth, is_high(value)),
-        "width" | "inline-size" => set(Slot::Width, below(FLAT)),
-        "max-width" | "max-inline-size" => set(Slot::MaxWidth, below(FLAT)),
-        // A bare number is a multiple of the letters' size.
-        "line-height" => set(Slot::LineHeight, below(0.1)),
+        "width" | "inline-size" => set(Slot::Width, extent(value, FLAT)),
+        "max-width" | "max-inline-size" => set(Slot::MaxWidth, extent(value, FLAT)),
+        "line-height" => set(Slot::LineHeight, height_of_lines(value)),
+        "white-space" | "text-wrap" | "text-wrap-mode" => set(Slot::NoWrap, breaks_nowhere(value)),
+        "writing-mode" => set(Slot::OtherFlow, unless(value, "horizontal-tb")),
+        "columns" | "column-count" | "column-width" => set(Slot::OtherFlow, unless(value, "auto")),
+        "align-content" => set(Slot::OtherFlow, unless(value, "normal")),
         "position" | "float" | "text-align" | "direction" | "unicode-bidi" => flows(name, value, set),
         "clip" => set(Slot::Clip, Value::Hides(clips_all(value))),
-        "font" | "font-size" => set(Slot::FontSize, letters(name, value)),
+        "font" | "font-size" => {
+            set(Slot::FontSize, letters(name, value));
+            if name == "font" {
+                set(Slot::LineHeight, lines_of_font(value));
+            }
+        }
         "letter-spacing" => set(
             Slot::LetterSpacing,
             match value {
@@ -163,6 +172,10 @@ pub(super) fn places(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) 
         _ if name.contains("flex") || name.ends_with("order") => orders(name, value, set),
         _ if name.starts_with("overflow") => {
             let is_clip = |v| matches!(v, "hidden" | "clip" | "scroll" | "auto" | "overlay");
+            if !matches!(name, "overflow-x" | "overflow-inline") {
+                let cuts = |v| matches!(v, "hidden" | "clip");
+                set(Slot::Cuts, Value::Hides(words(value).all(cuts)));
+            }
             // That leaves what overflows below visible, or cut by an earlier declaration.
             if (name, value) != ("overflow-x", "clip") {
                 set(Slot::Clips, Value::Hides(value != "clip visible" && words(value).any(is_clip)));
@@ -204,7 +217,16 @@ fn flows(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) {
 /// Whether a length is one in which a letter is readable.
 fn is_high(value: &str) -> Value {
     let is_of_content = matches!(value, "min-content" | "max-content" | "fit-content");
-    Value::Hides(is_of_content || length(value).is_some_and(|pixels| pixels >= FLAT))
+    if is_of_content { Value::Hides(true) } else { height_of_more(value, FLAT) }
+}
+
+/// A value other than the usual one.
+fn unless(value: &str, usual: &str) -> Value {
+    if matches!(value, "initial" | "unset" | "inherit") || value == usual {
+        Value::Inherit
+    } else {
+        Value::Hides(true)
+    }
 }
 
 fn away(value: &str, first: f32, last: f32) -> Value {
@@ -224,6 +246,13 @@ fn away_right(value: &str) -> Value {
 
 fn away_up(value: &str) -> Value {
     away(value, -AWAY, f32::INFINITY)
+}
+
+fn margin_above(value: &str) -> Value {
+    match away_up(value) {
+        Value::Hides(false) => margin(value),
+        known => known,
+    }
 }
 
 fn away_down(value: &str) -> Value {
@@ -262,15 +291,26 @@ fn sides(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) {
             set(Slot::PaddingLeft, away_left(first))
         }
         "padding" => {
+            set(Slot::PaddingTop, is_high(first));
             set(Slot::PaddingLeft, away_left(left));
             set(Slot::PaddingBottom, is_high(bottom));
         }
         "padding-bottom" | "padding-block-end" => set(Slot::PaddingBottom, is_high(value)),
-        "padding-block" => set(Slot::PaddingBottom, is_high(end)),
-        "margin-top" | "margin-block" | "margin-block-start" => set(Slot::MarginTop, away_up(first)),
+        "padding-top" | "padding-block-start" => set(Slot::PaddingTop, is_high(value)),
+        "padding-block" => {
+            set(Slot::PaddingTop, is_high(first));
+            set(Slot::PaddingBottom, is_high(end));
+        }
+        "margin-top" | "margin-block-start" => set(Slot::MarginTop, margin_above(first)),
+        "margin-bottom" | "margin-block-end" => set(Slot::MarginBottom, margin(value)),
+        "margin-block" => {
+            set(Slot::MarginTop, margin_above(first));
+            set(Slot::MarginBottom, margin(end));
+        }
         "margin" => {
             set(Slot::MarginLeft, away_left(left));
-            set(Slot::MarginTop, away_up(first));
+            set(Slot::MarginTop, margin_above(first));
+            set(Slot::MarginBottom, margin(bottom));
         }
         _ => (),
     }
@@ -433,9 +473,4 @@ pub(super) fn legacy_size(value: &str) -> Option<Value> {
     let size = if sign == 0 { number } else { 3 + sign * number };
     let pixels = usize::try_from(size.clamp(1, 7) - 1).ok().and_then(|at| PIXELS.get(at))?;
     Some(Value::Size(pixels * 64))
-}
-
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
-fn in_64ths(number: f32) -> u32 {
-    (number.clamp(0.0, 1000.0) * 64.0).round() as u32
 }
