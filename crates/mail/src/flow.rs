@@ -166,7 +166,7 @@ impl Course {
             .map(|extent| if extent == Extent::Unknown { Some(0.0) } else { pixels(extent, size) });
         let height = match (height, most) {
             (Some(height), Some(most)) => Some(height.min(most)),
-            (height, most) => height.or(most.map(|most| -most)),
+            (height, most) => height.or_else(|| most.map(|most| -most)),
         };
         let margin = if flow.margin[1] == Extent::Unknown {
             Some(f32::NEG_INFINITY)

@@ -7,8 +7,8 @@ use super::names::{
 };
 use super::piece::Piece;
 use super::style::{
-    Backdrop, Colour, Ink, LineHeight, PAGE, PLAIN, PLAIN_INK, Size, Style, TINY, WHOLE, alike, is_faint,
-    over, times,
+    Backdrop, Colour, Ink, LineHeight, PAGE, PLAIN, PLAIN_INK, Place, Size, Style, TINY, WHOLE, alike,
+    is_away, is_faint, moved, over, times,
 };
 use html5ever::local_name;
 use html5ever::tokenizer::Tag;
@@ -38,6 +38,10 @@ pub(super) struct Look {
     pub(super) hidden: bool,
     /// Whether an outer element cuts it off, but not inner boxes with a place of their own.
     pub(super) clipped: bool,
+    /// Its place, that of the boxes with a place in it, and that of fixed ones, in pixels from where they are written.
+    pub(super) place: Place,
+    pub(super) inner_place: Place,
+    pub(super) fixed_place: Place,
     /// Whether the first line of a block in it begins outside of every window, and whether that of the block around its text does.
     pub(super) indent: bool,
     pub(super) indented: bool,
@@ -75,6 +79,9 @@ impl Look {
     pub(super) const START: Self = Self {
         hidden: false,
         clipped: false,
+        place: [0; 2],
+        inner_place: [0; 2],
+        fixed_place: [0; 2],
         indent: false,
         indented: false,
         right_to_left: false,
@@ -113,8 +120,9 @@ impl Look {
     /// Whether an element has a box, within one of this look.
     pub(super) fn holds_box(&self, style: &Style, tag: &Tag) -> bool {
         let is_folded = self.folded && is_folded(tag) != Some(false);
-        let is_away = style.is_none || (style.hidden || style.clipped) && style.is_apart;
-        !(self.unboxed || is_folded || is_away || has_no_box(tag))
+        let is_unseen = || style.hidden || style.clipped || is_away(self.place_of(style));
+        let is_absent = style.is_none || style.is_apart && is_unseen();
+        !(self.unboxed || is_folded || is_absent || has_no_box(tag))
     }
 
     /// The outer look of a field or button, whose letters do not look like those around it.
@@ -131,6 +139,7 @@ impl Look {
         let covers =
             !style.is_layer && (self.covers || !is_page && style.background.is_some_and(Backdrop::covers));
         let clipped = self.clipped && !style.escapes;
+        let place = self.place_of(style);
         let indent = style.indent.unwrap_or(self.indent);
         let ink = style.ink.unwrap_or(self.ink);
         let is_box = style.is_box.unwrap_or_else(|| is_block(&tag.name) || is_cell(&tag.name));
@@ -138,6 +147,9 @@ impl Look {
             // Nothing leaves a container in an element that is cut off.
             hidden: self.hidden || style.hidden || behind || clipped && style.is_container,
             clipped: clipped || style.clipped,
+            place,
+            inner_place: if style.is_container { place } else { self.inner_place },
+            fixed_place: if style.shift.holds_fixed { place } else { self.fixed_place },
             indent,
             indented: if is_box { indent } else { self.indented },
             right_to_left: style.right_to_left.unwrap_or(self.right_to_left),
@@ -175,9 +187,21 @@ impl Look {
         }
     }
 
+    /// The place of an element in one with this look.
+    fn place_of(&self, style: &Style) -> Place {
+        let shift = &style.shift;
+        let around = if shift.is_fixed { self.fixed_place } else { self.inner_place };
+        let from = [0, 1].map(|at| if shift.is_placed[at] { around[at] } else { self.place[at] });
+        moved(from, shift.by)
+    }
+
     /// Whether content with this look takes space that somebody sees.
     pub(super) const fn is_displayed(&self) -> bool {
-        !(self.hidden || self.clipped || is_faint(self.opacity) || is_faint(self.scale))
+        !(self.hidden
+            || self.clipped
+            || is_away(self.place)
+            || is_faint(self.opacity)
+            || is_faint(self.scale))
     }
 
     /// How text with this look is shown.

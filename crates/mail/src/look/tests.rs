@@ -240,3 +240,30 @@ fn lines_that_may_stand_in_their_box_are_shown() {
     let behind = low("height:20px", "one<br>two") + "x<br>x<p>x";
     assert_eq!(shown(&behind), "onexxx");
 }
+
+#[test]
+fn moves_of_boxes_add_up() {
+    shows(&[
+        "<div style='position:absolute;left:-9999px'><div style='position:absolute;left:9999px'>x</div></div>",
+        "<div style='position:absolute;left:-9999px'><div style='position:fixed;left:9px;top:9px'>x</div></div>",
+        "<div style='margin-left:-9999px'><div style='position:absolute;left:9px'>x</div></div>",
+        "<div style='position:relative;top:-2000px'><p style='position:relative;top:2000px'>x</p></div>",
+        "<div style='transform:translateX(-2000px)'><p style='translate:2000px'>x</p></div>",
+        "<p style='position:absolute;left:100%;transform:translateX(-100%)'>x</p>",
+        "<p style='position:absolute;bottom:2000px'>x</p>",
+        "<div style='margin-left:-500px'><p style='margin-left:-300px'>x</p></div>",
+        "<div style='position:relative;left:-500px'><p style='position:absolute;left:-300px'>x</p></div>",
+        "<div style='position:sticky;left:-9999px'>x</div>",
+    ]);
+    hides(&[
+        "<div style='margin-left:-500px'><div style='margin-left:-500px'>x</div></div>",
+        "<div style='position:relative;left:-600px'><div style='position:relative;left:-600px'>x</div></div>",
+        "<div style='transform:translateX(-600px)'><div style='translate:-600px'>x</div></div>",
+        "<div style='position:absolute;left:-9999px'><div style='position:absolute;top:0'>x</div></div>",
+        "<div style='position:absolute;left:-9999px'><p>x</p></div>",
+        "<div style='transform:translateX(-9999px)'><div style='position:fixed;left:0'>x</div></div>",
+        "<p style='position:relative;right:2000px'>x</p><p style='position:relative;bottom:2000px'>x</p>",
+        "<div style='position:relative;left:-9999px'><div style='position:absolute;left:0'>x</div></div>",
+        "<p style='position:absolute;left:-600px;margin-left:-600px'>x</p>",
+    ]);
+}

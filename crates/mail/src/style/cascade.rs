@@ -54,6 +54,8 @@ pub(super) enum Slot {
     Moved,
     /// The element is taken out of the flow.
     OutOfFlow,
+    /// Its place is one in the window.
+    Fixed,
     Left,
     Right,
     Top,
@@ -123,6 +125,10 @@ pub(super) enum Value {
     Share(u32),
     /// The number of a box, or a length in pixels.
     Number(i16),
+    /// A length in pixels by which a box leaves every window.
+    Away(i16),
+    /// By how many pixels a box is moved to the right and down.
+    By(i16, i16),
     /// A length in pixels that keeps a box from hiding its content.
     High(i16),
 }
@@ -200,7 +206,7 @@ pub(super) const fn perhaps(slot: Slot, value: Value) -> Option<Value> {
                 None
             }
         }
-        (_, Value::Hides(true)) => None,
+        (_, Value::Hides(true) | Value::Away(_)) => None,
         _ => Some(Value::Hides(false)),
     }
 }
@@ -245,7 +251,7 @@ impl Cascade {
         }
         self.declared |= bit;
         *there = (rank, value);
-        self.hides = if matches!(value, Value::Hides(true) | Value::High(_)) {
+        self.hides = if matches!(value, Value::Hides(true) | Value::High(_) | Value::Away(_)) {
             self.hides | bit
         } else {
             self.hides & !bit

@@ -8,6 +8,7 @@ use super::flow::{Flow, LineHeight, line_height};
 use super::painting::legacy_colour;
 use super::place::{is_small, legacy_size};
 use super::sheet::Sheet;
+use super::shift::{Shift, holds_fixed, is_back};
 use super::tree::Node;
 use super::vars::Scope;
 use crate::names::{has_background, is_block, is_undisplayed};
@@ -68,6 +69,8 @@ pub(crate) struct Style {
     pub(crate) escapes: bool,
     /// Whether inner boxes have their place in it.
     pub(crate) is_container: bool,
+    /// Its move from the place where it is written.
+    pub(crate) shift: Shift,
     /// Whether the first lines of blocks in it begin outside of every window.
     pub(crate) indent: Option<bool>,
     /// Whether it is a block, if its style decides that.
@@ -174,16 +177,7 @@ impl Style {
             Some(Value::Hides(hides)) => Some(hides),
             _ => None,
         };
-        let ink = |slot| match cascade.get(slot) {
-            Some(Value::Colour(colour)) => Some(Ink::Of(colour)),
-            Some(Value::Transparent) => Some(Ink::Transparent),
-            Some(Value::Unknown) => Some(Ink::Unknown),
-            _ => None,
-        };
-        let outline = |slot| match cascade.get(slot) {
-            Some(Value::Hides(_)) => Some(Ink::Transparent),
-            _ => ink(slot),
-        };
+        let ink = |slot| ink(cascade, slot);
         let clips_to_text = cascade.hides(Slot::ClipsToText);
         let is_moved = cascade.hides(Slot::Moved);
         let shares = Shares::of(cascade, name);
@@ -193,6 +187,7 @@ impl Style {
             clipped: is_flat,
             escapes: cascade.hides(Slot::OutOfFlow),
             is_container,
+            shift: Shift::of(cascade, is_box(cascade, name)),
             indent: flag(Slot::Indent).map(|indent| indent && !cascade.hides(Slot::PaddingLeft)),
             is_box: if is_box(cascade, name) { Some(true) } else { flag(Slot::Block) },
             right_to_left: flag(Slot::RightToLeft),
@@ -211,14 +206,7 @@ impl Style {
                 Some(Value::Inherit) => Some(None),
                 _ => ink(Slot::Fill).map(Some),
             },
-            outlines: [
-                outline(Slot::Shadow),
-                match (outline(Slot::Stroke), flag(Slot::StrokeWidth)) {
-                    (None, None) => None,
-                    (Some(ink), Some(false)) => Some(ink),
-                    _ => Some(Ink::Transparent),
-                },
-            ],
+            outlines: outlines(cascade),
             background: background(cascade),
             behind: is_moved && cascade.hides(Slot::Behind),
             is_layer: is_moved && cascade.hides(Slot::Layer),
@@ -242,6 +230,7 @@ impl Style {
             clipped: false,
             escapes: false,
             is_container: false,
+            shift: Shift::default(),
             is_box: Some(false),
             is_apart: false,
             opacity: None,
@@ -254,6 +243,30 @@ impl Style {
             ..self
         }
     }
+}
+
+/// The paint of letters.
+fn ink(cascade: &Cascade, slot: Slot) -> Option<Ink> {
+    match cascade.get(slot) {
+        Some(Value::Colour(colour)) => Some(Ink::Of(colour)),
+        Some(Value::Transparent) => Some(Ink::Transparent),
+        Some(Value::Unknown) => Some(Ink::Unknown),
+        _ => None,
+    }
+}
+
+/// The shadow and the outline of letters.
+fn outlines(cascade: &Cascade) -> [Option<Ink>; 2] {
+    let outline = |slot| match cascade.get(slot) {
+        Some(Value::Hides(_)) => Some(Ink::Transparent),
+        _ => ink(cascade, slot),
+    };
+    let stroke = match (outline(Slot::Stroke), cascade.get(Slot::StrokeWidth)) {
+        (None, None) => None,
+        (Some(ink), Some(Value::Hides(false))) => Some(ink),
+        _ => Some(Ink::Transparent),
+    };
+    [outline(Slot::Shadow), stroke]
 }
 
 /// The colour behind an element.
@@ -363,36 +376,20 @@ fn is_flat(cascade: &Cascade, name: &LocalName) -> bool {
 
 /// Whether inner boxes with a place of their own have it in an element (CSS Positioned Layout Module Level 3, 2.1).
 fn is_container(cascade: &Cascade, name: &LocalName) -> bool {
-    let sets = |slot| cascade.get(slot).is_some_and(|value| value != Value::Inherit);
-    let anyhow = [Slot::Transform, Slot::Translate, Slot::Scale, Slot::Rotate, Slot::Filter];
-    let is_moved = cascade.hides(Slot::Moved) || cascade.hides(Slot::Contains);
-    is_moved || anyhow.into_iter().any(sets) || *name == local_name!("svg")
+    cascade.hides(Slot::Moved) || holds_fixed(cascade) || *name == local_name!("svg")
 }
 
-/// Whether an element takes no space, or only space that nobody sees.
+/// Whether an element takes no space, or only space that nobody sees, in any place.
 fn is_hidden(cascade: &Cascade, name: &LocalName) -> bool {
     let hides = |slot| cascade.hides(slot);
-    // The left side and the top decide where a box is.
-    let is_auto = |slot| matches!(cascade.get(slot), None | Some(Value::Inherit));
-    let moves = |first, second| hides(first) || is_auto(first) && hides(second);
-    // A box that begins far to the left of its end shows text at that end.
-    let is_at_end = hides(Slot::AlignsRight) || hides(Slot::RightToLeft);
-    let is_left =
-        moves(Slot::Left, Slot::Right) && !(is_at_end && !is_auto(Slot::Right) && !hides(Slot::Right));
-    let is_moved = hides(Slot::Moved) && (is_left || moves(Slot::Top, Slot::Bottom));
-    // Of these two, one brings back what the other moves away.
-    let is_back = hides(Slot::PaddingLeft) && (hides(Slot::MarginLeft) || hides(Slot::Indent));
-    let is_beside = hides(Slot::MarginLeft) && !is_at_end && !is_back;
     let anywhere = [Slot::NotDisplayed, Slot::ClipPath, Slot::Filter, Slot::Mask];
-    let in_a_box = [Slot::Transform, Slot::Translate, Slot::Rotate, Slot::ContentHidden, Slot::MarginTop];
+    let in_a_box = [Slot::Transform, Slot::Rotate, Slot::ContentHidden];
     // An animation may show its content after a while.
     if hides(Slot::Moves) && !hides(Slot::NotDisplayed) {
         return false;
     }
-    let is_away = in_a_box.into_iter().any(hides) || hides(Slot::PaddingLeft) && !is_back;
+    let is_away = in_a_box.into_iter().any(hides) || hides(Slot::PaddingLeft) && !is_back(cascade);
     anywhere.into_iter().any(hides)
-        || is_moved
-        || is_beside
         || is_box(cascade, name) && is_away
         || hides(Slot::OutOfFlow) && hides(Slot::Clip)
 }

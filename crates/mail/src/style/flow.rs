@@ -20,7 +20,7 @@ impl Extent {
     fn of(cascade: &Cascade, slot: Slot) -> Self {
         match cascade.get(slot) {
             None | Some(Value::Inherit) => Self::None,
-            Some(Value::Number(pixels) | Value::High(pixels)) => Self::Pixels(pixels),
+            Some(Value::Number(pixels) | Value::High(pixels) | Value::Away(pixels)) => Self::Pixels(pixels),
             Some(Value::Times(times)) => Self::Times(times),
             _ => Self::Unknown,
         }

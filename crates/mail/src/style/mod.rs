@@ -19,6 +19,8 @@ mod rules;
 mod selector;
 mod shape;
 mod sheet;
+mod shift;
+mod sides;
 mod supports;
 mod tree;
 mod vars;
@@ -30,4 +32,5 @@ pub(super) use element::{Backdrop, Ink, PageState, Size, Style, is_faint, times}
 pub(super) use flow::{Extent, Flow, LineHeight};
 pub(super) use length::{PLAIN, TINY};
 pub(super) use sheet::Sheet;
+pub(super) use shift::{Place, is_away, moved};
 pub(super) use tree::Node;

@@ -3,9 +3,10 @@
 
 use super::cascade::{Slot, Value, WHOLE};
 use super::colour::FAINT;
-use super::flow::{breaks_nowhere, extent, height_of_lines, height_of_more, in_64ths, lines_of_font, margin};
-use super::length::{AWAY, FAR, PLAIN, functions, length, number, words};
-use super::shape::{clips_all, cuts_all, scale_of, transforms_away, turns_edge_on};
+use super::flow::{breaks_nowhere, extent, height_of_lines, height_of_more, in_64ths, lines_of_font};
+use super::length::{PLAIN, functions, length, number, words};
+use super::shape::{clips_all, cuts_all, scale_of, transformed, turns_edge_on};
+use super::sides::{leaves, sides};
 
 /// Pixels of a box below which no letter in it is readable.
 const FLAT: f32 = 5.0;
@@ -124,15 +125,7 @@ pub(super) fn places(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) 
         return;
     }
     match name {
-        "display" => {
-            // Table columns have no content.
-            let is_none = matches!(value, "none" | "table-column" | "table-column-group");
-            set(Slot::NotDisplayed, Value::Hides(is_none));
-            set(Slot::Block, Value::Hides(is_block(value)));
-            set(Slot::OfContents, Value::Hides(value == "contents"));
-            set(Slot::Parts, parts_words(value));
-            set(Slot::LaysOut, Value::Hides(lays_out(value)));
-        }
+        "display" => displays(value, set),
         "visibility" => set(
             Slot::Invisible,
             match value {
@@ -170,22 +163,35 @@ pub(super) fn places(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) 
             },
         ),
         _ if name.contains("flex") || name.ends_with("order") => orders(name, value, set),
-        _ if name.starts_with("overflow") => {
-            let is_clip = |v| matches!(v, "hidden" | "clip" | "scroll" | "auto" | "overlay");
-            if !matches!(name, "overflow-x" | "overflow-inline") {
-                let cuts = |v| matches!(v, "hidden" | "clip");
-                set(Slot::Cuts, Value::Hides(words(value).all(cuts)));
-            }
-            // That leaves what overflows below visible, or cut by an earlier declaration.
-            if (name, value) != ("overflow-x", "clip") {
-                set(Slot::Clips, Value::Hides(value != "clip visible" && words(value).any(is_clip)));
-            }
-        }
+        _ if name.starts_with("overflow") => overflows(name, value, set),
         _ if ["margin", "padding", "inset"].into_iter().any(|start| name.starts_with(start)) => {
             sides(name, value, set)
         }
         "left" | "right" | "top" | "bottom" => sides(name, value, set),
         _ => transforms(name, value, set),
+    }
+}
+
+/// The kind of a box.
+fn displays(value: &str, set: &mut dyn FnMut(Slot, Value)) {
+    // Table columns have no content.
+    let is_none = matches!(value, "none" | "table-column" | "table-column-group");
+    set(Slot::NotDisplayed, Value::Hides(is_none));
+    set(Slot::Block, Value::Hides(is_block(value)));
+    set(Slot::OfContents, Value::Hides(value == "contents"));
+    set(Slot::Parts, parts_words(value));
+    set(Slot::LaysOut, Value::Hides(lays_out(value)));
+}
+
+/// Whether content is cut off that overflows a box.
+fn overflows(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) {
+    if !matches!(name, "overflow-x" | "overflow-inline") {
+        set(Slot::Cuts, Value::Hides(words(value).all(|word| matches!(word, "hidden" | "clip"))));
+    }
+    // That leaves what overflows below visible, or cut by an earlier declaration.
+    if (name, value) != ("overflow-x", "clip") {
+        let is_clip = |word| matches!(word, "hidden" | "clip" | "scroll" | "auto" | "overlay");
+        set(Slot::Clips, Value::Hides(value != "clip visible" && words(value).any(is_clip)));
     }
 }
 
@@ -195,6 +201,7 @@ fn flows(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) {
         "position" => {
             // A sticky box never leaves the box around it.
             set(Slot::Moved, Value::Hides(matches!(value, "absolute" | "fixed" | "relative")));
+            set(Slot::Fixed, Value::Hides(value == "fixed"));
             set(Slot::OutOfFlow, Value::Hides(matches!(value, "absolute" | "fixed")));
         }
         "text-align" => {
@@ -215,7 +222,7 @@ fn flows(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) {
 }
 
 /// Whether a length is one in which a letter is readable.
-fn is_high(value: &str) -> Value {
+pub(super) fn is_high(value: &str) -> Value {
     let is_of_content = matches!(value, "min-content" | "max-content" | "fit-content");
     if is_of_content { Value::Hides(true) } else { height_of_more(value, FLAT) }
 }
@@ -226,93 +233,6 @@ fn unless(value: &str, usual: &str) -> Value {
         Value::Inherit
     } else {
         Value::Hides(true)
-    }
-}
-
-fn away(value: &str, first: f32, last: f32) -> Value {
-    if value == "auto" {
-        return Value::Inherit;
-    }
-    Value::Hides(length(value).is_some_and(|pixels| pixels <= first || pixels >= last))
-}
-
-fn away_left(value: &str) -> Value {
-    away(value, -AWAY, FAR)
-}
-
-fn away_right(value: &str) -> Value {
-    away(value, -FAR, FAR)
-}
-
-fn away_up(value: &str) -> Value {
-    away(value, -AWAY, f32::INFINITY)
-}
-
-fn margin_above(value: &str) -> Value {
-    match away_up(value) {
-        Value::Hides(false) => margin(value),
-        known => known,
-    }
-}
-
-fn away_down(value: &str) -> Value {
-    away(value, f32::NEG_INFINITY, FAR)
-}
-
-/// Moves of a box to one side, or by margins.
-fn sides(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) {
-    let all: Vec<&str> = words(value).take(4).collect();
-    let first = all.first().copied().unwrap_or("");
-    let end = all.get(1).copied().unwrap_or(first);
-    // Of top, right, bottom and left, an omitted one equals its opposite.
-    let bottom = all.get(2).copied().unwrap_or(first);
-    let left = all.get(3).copied().unwrap_or(end);
-    match name {
-        "left" | "inset-inline-start" => set(Slot::Left, away_left(value)),
-        "right" | "inset-inline-end" => set(Slot::Right, away_right(value)),
-        "top" | "inset-block-start" => set(Slot::Top, away_up(value)),
-        "bottom" | "inset-block-end" => set(Slot::Bottom, away_down(value)),
-        "inset" => {
-            set(Slot::Top, away_up(first));
-            set(Slot::Right, away_right(end));
-            set(Slot::Bottom, away_down(bottom));
-            set(Slot::Left, away_left(left));
-        }
-        "inset-inline" => {
-            set(Slot::Left, away_left(first));
-            set(Slot::Right, away_right(end));
-        }
-        "inset-block" => {
-            set(Slot::Top, away_up(first));
-            set(Slot::Bottom, away_down(end));
-        }
-        "margin-left" | "margin-inline" | "margin-inline-start" => set(Slot::MarginLeft, away_left(first)),
-        "padding-left" | "padding-inline" | "padding-inline-start" => {
-            set(Slot::PaddingLeft, away_left(first))
-        }
-        "padding" => {
-            set(Slot::PaddingTop, is_high(first));
-            set(Slot::PaddingLeft, away_left(left));
-            set(Slot::PaddingBottom, is_high(bottom));
-        }
-        "padding-bottom" | "padding-block-end" => set(Slot::PaddingBottom, is_high(value)),
-        "padding-top" | "padding-block-start" => set(Slot::PaddingTop, is_high(value)),
-        "padding-block" => {
-            set(Slot::PaddingTop, is_high(first));
-            set(Slot::PaddingBottom, is_high(end));
-        }
-        "margin-top" | "margin-block-start" => set(Slot::MarginTop, margin_above(first)),
-        "margin-bottom" | "margin-block-end" => set(Slot::MarginBottom, margin(value)),
-        "margin-block" => {
-            set(Slot::MarginTop, margin_above(first));
-            set(Slot::MarginBottom, margin(end));
-        }
-        "margin" => {
-            set(Slot::MarginLeft, away_left(left));
-            set(Slot::MarginTop, margin_above(first));
-            set(Slot::MarginBottom, margin(bottom));
-        }
-        _ => (),
     }
 }
 
@@ -333,15 +253,15 @@ fn transforms(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) {
     match name {
         "text-indent" => {
             let is_around = matches!(value, "inherit" | "unset" | "revert" | "revert-layer");
-            set(Slot::Indent, if is_around { Value::Inherit } else { away_left(value) });
+            set(Slot::Indent, if is_around { Value::Inherit } else { leaves(value) });
             // By the width of its box, which hides it if the box clips.
             let is_out = value.strip_suffix('%').and_then(number).is_some_and(|share| share >= 100.0);
             set(Slot::IndentOut, Value::Hides(is_out));
         }
         "clip-path" | "-webkit-clip-path" => set(Slot::ClipPath, Value::Hides(cuts_all(value))),
         "translate" => {
-            let is_away = words(value).take(2).any(|word| away_left(word) == Value::Hides(true));
-            set(Slot::Translate, Value::Hides(is_away));
+            let by = |at: usize| words(value).nth(at).and_then(length).unwrap_or(0.0);
+            set(Slot::Translate, if value == "none" { Value::Inherit } else { moved([by(0), by(1)]) });
         }
         "scale" => {
             let factors = words(value).take(2).filter_map(number).map(f32::abs);
@@ -370,11 +290,18 @@ fn transforms(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) {
             set(Slot::Layer, Value::Hides(level.is_some()));
         }
         _ => {
-            let is_away = Value::Hides(transforms_away(value));
-            set(Slot::Transform, if value == "none" { Value::Inherit } else { is_away });
+            let moved = transformed(value).map_or(Value::Hides(true), moved);
+            set(Slot::Transform, if value == "none" { Value::Inherit } else { moved });
             set(Slot::Shrinks, share(Some(functions(value).map(scale_of).product())));
         }
     }
+}
+
+/// By how many pixels a box is moved to the right, and down.
+#[allow(clippy::cast_possible_truncation, reason = "clamped")]
+fn moved(by: [f32; 2]) -> Value {
+    let [x, y] = by.map(|by| by.clamp(-30000.0, 30000.0).round() as i16);
+    Value::By(x, y)
 }
 
 /// A share of the outer opacity or scale; without a number, all of it.
