@@ -71,6 +71,8 @@ pub(super) struct Look {
     pub(super) reversed: bool,
     /// The height of lines, and whether only the author breaks them.
     pub(super) line: LineHeight,
+    /// Whether it is a flex container or grid.
+    pub(super) holds_items: bool,
     pub(super) no_wrap: bool,
 }
 
@@ -101,12 +103,19 @@ impl Look {
         covers: false,
         reversed: false,
         line: LineHeight::Normal,
+        holds_items: false,
         no_wrap: false,
     };
 
     /// The look of an element within one of this look.
     pub(super) fn within(self, style: &Style, tag: &Tag, is_announced: bool) -> Self {
-        let outer = if is_control(&tag.name) { self.of_control() } else { self };
+        let outer = match &*tag.name {
+            _ if is_control(&tag.name) => self.of_control(),
+            // Letters of a drawing have a paint of their own, and those of a page in it are not drawn on the page around.
+            "svg" => Self { ink: Ink::Of(PLAIN_INK), fill: None, ..self },
+            "foreignobject" => Self { ink: Ink::Unknown, background: None, ..self },
+            _ => self,
+        };
         let is_never_shown = is_never_shown(tag);
         Self {
             hidden: outer.hidden || is_never_shown,
@@ -119,10 +128,9 @@ impl Look {
 
     /// Whether an element has a box, within one of this look.
     pub(super) fn holds_box(&self, style: &Style, tag: &Tag) -> bool {
-        let is_folded = self.folded && is_folded(tag) != Some(false);
         let is_unseen = || style.hidden || style.clipped || is_away(self.place_of(style));
         let is_absent = style.is_none || style.is_apart && is_unseen();
-        !(self.unboxed || is_folded || is_absent || has_no_box(tag))
+        !(self.unboxed || self.folded || is_absent || has_no_box(tag))
     }
 
     /// The outer look of a field or button, whose letters do not look like those around it.
@@ -181,6 +189,7 @@ impl Look {
             },
             covers,
             reversed: style.reversed.or_else(|| is_override(tag)).unwrap_or(self.reversed),
+            holds_items: style.lays_out.is_some(),
             line: style.line.unwrap_or(self.line),
             no_wrap: style.no_wrap.or_else(|| is_unwrapped(tag)).unwrap_or(self.no_wrap),
             ..self

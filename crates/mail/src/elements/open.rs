@@ -27,6 +27,8 @@ pub(super) struct Element {
     pub(super) edge: Edge,
     /// Whether its first line ended.
     pub(super) is_past_line: bool,
+    /// Whether it is one of details with a summary.
+    pub(super) has_summary: bool,
     /// Whether it reorders its inner boxes.
     pub(super) lays_out: bool,
     /// `None` if no selector needs the context of an element.

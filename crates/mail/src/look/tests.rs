@@ -267,3 +267,95 @@ fn moves_of_boxes_add_up() {
         "<p style='position:absolute;left:-600px;margin-left:-600px'>x</p>",
     ]);
 }
+
+#[test]
+fn attributes_of_drawings_hide_their_text() {
+    let drawing = |inner: &str| format!("<svg width=300 height=40>{inner}</svg>");
+    for inner in [
+        "<text fill=white>x</text>",
+        "<text fill=none>x</text>",
+        "<g fill='#fff'><text>x</text></g>",
+        "<text style='fill:#fff'>x</text>",
+        "<text fill-opacity=0>x</text>",
+        "<text opacity=0>x</text>",
+        "<g visibility=hidden><text>x</text></g>",
+        "<text display=none>x</text>",
+        "<text font-size=1>x</text>",
+        "<text fill=red style='fill:#fff'>x</text>",
+        "<foreignObject><p>x</p></foreignObject>",
+        "<foreignObject width=0 height=90><p>x</p></foreignObject>",
+    ] {
+        assert_eq!(shown(&drawing(inner)), "", "{inner}");
+    }
+    for inner in [
+        "<text>x</text>",
+        "<text fill=red>x</text>",
+        "<text style='color:#fff'>x</text>",
+        "<rect width=300 height=40 /><text fill=white>x</text>",
+        "<text fill=none stroke=red>x</text>",
+        "<text fill='url(#a)'>x</text>",
+        "<text fill=currentColor>x</text>",
+        "<g visibility=hidden><text visibility=visible>x</text></g>",
+        "<foreignObject width='100%' height=40><p>x</p></foreignObject>",
+        "<foreignObject style='width:90px;height:40px'><p style='color:#fff'>x</p></foreignObject>",
+    ] {
+        assert_eq!(shown(&drawing(inner)), "x", "{inner}");
+    }
+    // On a page these are no attributes of letters.
+    shows(&["<p fill=white opacity=0 display=none visibility=hidden>x</p>"]);
+    let colours = drawing("<rect/>")
+        + &drawing("<text fill=white>x</text>")
+        + "<div style='color:#fff'>"
+        + &drawing("<text>y</text>");
+    assert_eq!(shown(&colours), "y");
+}
+
+#[test]
+fn only_the_first_summary_of_details_is_shown() {
+    shows(&[
+        "<details><summary>x</summary></details>",
+        "<details><p>y</p><summary>x</summary></details>",
+        "<summary>x</summary>",
+        "<details open><summary>x</summary></details>",
+    ]);
+    hides(&[
+        "<details><div><summary>x</summary></div></details>",
+        "<details><summary></summary><summary>x</summary></details>",
+        "<details><details><summary>x</summary></details></details>",
+        "<details><summary></summary><details open><summary>x</summary>x</details></details>",
+    ]);
+}
+
+#[test]
+fn boxes_without_a_width_among_others_are_hidden() {
+    let row = |style: &str| format!("<div style='display:flex'><span style='{style}'>x</span></div>");
+    for style in [
+        "flex:0 0 0;overflow:hidden",
+        "flex:0 0 0px;overflow:hidden",
+        "flex:0;overflow:hidden",
+        "flex:0 1 0%;overflow:hidden",
+        "flex-basis:0;overflow:hidden",
+        "width:0;overflow:hidden",
+        "height:0;overflow:clip",
+    ] {
+        assert_eq!(shown(&row(style)), "", "{style}");
+    }
+    for style in [
+        "flex:0 0 0",
+        "flex:1;overflow:hidden",
+        "flex:1 1 0;overflow:hidden",
+        "flex:auto;overflow:hidden",
+        "flex:none;overflow:hidden",
+        "flex:0 0 50%;overflow:hidden",
+        "flex:0 auto;overflow:hidden",
+        "flex-basis:0;flex-grow:1;overflow:hidden",
+        "flex:0 0 0;min-width:90px;overflow:hidden",
+        "flex:0 0 0;overflow:hidden;flex:initial",
+    ] {
+        assert_eq!(shown(&row(style)), "x", "{style}");
+    }
+    shows(&[
+        "<span style='width:0;overflow:hidden'>x</span>",
+        "<p><span style='flex:0 0 0;overflow:hidden'>x</span></p>",
+    ]);
+}

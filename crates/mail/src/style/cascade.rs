@@ -40,6 +40,11 @@ pub(super) enum Slot {
     NoWrap,
     /// Lines do not stand below one another.
     OtherFlow,
+    /// The element is one of the boxes in a flex container or grid.
+    Item,
+    /// It takes no width (or height) in a flex container, or what others leave.
+    FlexBasis,
+    FlexGrow,
     /// Inner boxes are laid out by numbers and directions, which may be reversed.
     LaysOut,
     Reversed,
@@ -95,6 +100,9 @@ pub(super) enum Slot {
     Shadow,
     Stroke,
     StrokeWidth,
+    /// The fill of letters in a drawing, and its opacity.
+    Drawn,
+    DrawnOpacity,
     /// The background shows only through the letters.
     ClipsToText,
     Background,
@@ -171,7 +179,9 @@ impl Rank {
 /// The effect of a declaration that may not apply: it hides nothing, but may show text that another one hides.
 pub(super) const fn perhaps(slot: Slot, value: Value) -> Option<Value> {
     match (slot, value) {
-        (Slot::Colour | Slot::Fill | Slot::Background | Slot::Picture, _) => Some(Value::Unknown),
+        (Slot::Colour | Slot::Fill | Slot::Drawn | Slot::Background | Slot::Picture, _) => {
+            Some(Value::Unknown)
+        }
         (Slot::MarginTop | Slot::MarginBottom, Value::Number(_)) => Some(Value::Unknown),
         (Slot::PaddingTop, _) => None,
         (_, Value::High(_)) => Some(value),
@@ -194,6 +204,7 @@ pub(super) const fn perhaps(slot: Slot, value: Value) -> Option<Value> {
             | Slot::OfContents
             | Slot::NoWrap
             | Slot::OtherFlow
+            | Slot::FlexGrow
             | Slot::Layer
             | Slot::Moves
             | Slot::AlignsRight

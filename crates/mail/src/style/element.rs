@@ -4,6 +4,7 @@
 use super::cascade::{Cascade, Rank, Slot, Value, WHOLE};
 use super::colour::Colour;
 use super::declaration::Attributes;
+use super::drawing;
 use super::flow::{Flow, LineHeight, line_height};
 use super::painting::legacy_colour;
 use super::place::{is_small, legacy_size};
@@ -54,6 +55,10 @@ pub(crate) enum Size {
 pub(crate) struct PageState {
     /// Whether the next element stands in one that cuts it off.
     pub(crate) is_cut: bool,
+    /// Whether it stands in a drawing.
+    pub(crate) is_drawn: bool,
+    /// Whether it is a box in a flex container or grid.
+    pub(crate) is_item: bool,
     cascade: Cascade,
     attributes: Attributes,
 }
@@ -121,7 +126,7 @@ pub(crate) struct Style {
 impl Style {
     /// Reads the attributes of a start tag, and the rules of `sheet` for the element.
     pub(crate) fn of(tag: &Tag, sheet: &Sheet, node: Option<&Node>, known: &mut PageState) -> Self {
-        let PageState { is_cut, cascade, attributes } = known;
+        let PageState { is_cut, is_drawn, is_item, cascade, attributes } = known;
         cascade.clear();
         let mut is_styled = sheet.apply(tag, node, cascade);
         if is_undisplayed(tag) {
@@ -155,14 +160,29 @@ impl Style {
                 local_name!("height") if is_picture(&tag.name) => hint(Slot::Height, is_small(value)),
                 local_name!("bgcolor") if has_background(&tag.name) => colour(Slot::Background),
                 local_name!("background") if has_background(&tag.name) => hint(Slot::Picture, Value::Unknown),
+                _ if *is_drawn => drawing::of_attribute(&attribute.name.local, value, &mut hint),
                 _ => continue,
             }
             is_styled = true;
         }
+        if *is_drawn && &*tag.name == "foreignobject" {
+            // Without a size it has none.
+            for (side, slot) in [("width", Slot::Width), ("height", Slot::Height)] {
+                let value = tag.attrs.iter().find(|a| &*a.name.local == side).map_or("0", |a| &a.value);
+                cascade.add(slot, Rank::HINT, is_small(value.trim()));
+            }
+            is_styled = true;
+        }
+        if *is_item {
+            cascade.add(Slot::Item, Rank::inline(true), Value::Hides(true));
+        }
         if !is_styled {
             return Self::default();
         }
-        let style = Self::by(cascade, &tag.name);
+        let mut style = Self::by(cascade, &tag.name);
+        if *is_drawn {
+            style.ink = drawing::ink(cascade);
+        }
         let has_flow = *is_cut || cascade.hides(Slot::Cuts);
         Self { flow: if has_flow { Flow::of(cascade) } else { Flow::default() }, ..style }
     }
@@ -311,8 +331,10 @@ fn is_picture(name: &LocalName) -> bool {
 
 /// Whether sizes apply to an element: not to inline ones, and a cell grows with its content.
 fn is_box(cascade: &Cascade, name: &LocalName) -> bool {
+    let is_cut_item = || cascade.hides(Slot::Item) && cascade.hides(Slot::Clips);
     cascade.hides(Slot::Float)
         || cascade.hides(Slot::OutOfFlow)
+        || is_cut_item()
         || match cascade.get(Slot::Block) {
             Some(value) => value == Value::Hides(true),
             None => is_block(name),
@@ -366,12 +388,14 @@ pub(crate) fn times(outer: u32, share: u32) -> u32 {
 fn is_flat(cascade: &Cascade, name: &LocalName) -> bool {
     let hides = |slot| cascade.hides(slot);
     let clips = hides(Slot::Clips) || hides(Slot::Contains);
-    let cuts = is_box(cascade, name) && clips || *name == local_name!("svg");
+    let cuts = is_box(cascade, name) && clips || *name == local_name!("svg") || &**name == "foreignobject";
     let heights = [Slot::Height, Slot::MaxHeight, Slot::LineHeight];
     let is_low = heights.into_iter().any(hides) && !hides(Slot::MinHeight) && !hides(Slot::PaddingBottom);
     let is_thin = (hides(Slot::Width) || hides(Slot::MaxWidth)) && !hides(Slot::MinWidth);
+    let is_item = hides(Slot::Item) && hides(Slot::FlexBasis) && !hides(Slot::FlexGrow);
+    let is_shrunk = is_item && !hides(Slot::MinWidth) && !hides(Slot::MinHeight);
     // An animation may enlarge it after a while.
-    cuts && (is_low || is_thin || hides(Slot::IndentOut)) && !hides(Slot::Moves)
+    cuts && (is_shrunk || is_low || is_thin || hides(Slot::IndentOut)) && !hides(Slot::Moves)
 }
 
 /// Whether inner boxes with a place of their own have it in an element (CSS Positioned Layout Module Level 3, 2.1).

@@ -6,6 +6,7 @@ mod cascade;
 mod colour;
 mod compound;
 mod declaration;
+mod drawing;
 mod element;
 mod find;
 mod flow;

@@ -3,7 +3,9 @@
 
 use super::cascade::{Slot, Value};
 use super::colour::{Colour, PAGE, PLAIN_INK, Paint, alike, of_gradient, paint};
+use super::drawing::fill;
 use super::length::{closing, functions, length, number, words};
+use super::place::share;
 use cssparser::color::parse_named_color;
 
 pub(super) fn is_of_paint(name: &str) -> bool {
@@ -17,6 +19,9 @@ pub(super) fn is_of_paint(name: &str) -> bool {
             | "background-size"
             | "background-repeat"
             | "box-shadow"
+            | "fill"
+            | "fill-opacity"
+            | "stroke"
             | "-webkit-background-clip"
             | "-webkit-text-fill-color"
             | "-webkit-text-stroke"
@@ -43,6 +48,12 @@ pub(super) fn paints(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) 
         "-webkit-text-fill-color" if is_around => set(Slot::Fill, Value::Inherit),
         "-webkit-text-fill-color" if is_invalid(value) => (),
         "-webkit-text-fill-color" => set(Slot::Fill, ink(value)),
+        "fill" => set(Slot::Drawn, fill(&value.to_ascii_lowercase())),
+        "fill-opacity" => set(Slot::DrawnOpacity, share(number(value))),
+        "stroke" => {
+            set(Slot::Stroke, if is_none { Value::Hides(true) } else { outline(value) });
+            set(Slot::StrokeWidth, Value::Hides(false));
+        }
         "text-shadow" => set(Slot::Shadow, outline(value)),
         "-webkit-text-stroke" => {
             set(Slot::Stroke, outline(value));

@@ -24,7 +24,7 @@ pub(super) fn is_of_place(name: &str) -> bool {
         | "padding" | "padding-left" | "padding-inline" | "padding-inline-start" | "padding-bottom" | "padding-block" | "padding-block-end"
         | "margin-inline" | "margin-inline-start" | "margin-block" | "margin-block-start" | "translate" | "scale" | "rotate"
         | "zoom" | "filter" | "-webkit-filter" | "-webkit-clip-path" | "-webkit-transform"
-        | "flex-direction" | "flex-flow" | "-webkit-flex-direction" | "-webkit-flex-flow" | "order" | "-webkit-order"
+        | "flex" | "flex-basis" | "flex-grow" | "-webkit-flex" | "flex-direction" | "flex-flow" | "-webkit-flex-direction" | "-webkit-flex-flow" | "order" | "-webkit-order"
         | "margin-bottom" | "margin-block-end" | "padding-top" | "padding-block-start" | "white-space" | "text-wrap" | "text-wrap-mode"
         | "writing-mode" | "columns" | "column-count" | "column-width" | "align-content" | "contain" | "content-visibility" | "z-index" | "direction" | "unicode-bidi")
 }
@@ -238,7 +238,19 @@ fn unless(value: &str, usual: &str) -> Value {
 
 /// The order of boxes.
 fn orders(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) {
-    if name.contains("flex") {
+    let zero = |basis: &str| length(basis).is_some_and(|pixels| pixels < FLAT);
+    if name == "flex-basis" {
+        set(Slot::FlexBasis, Value::Hides(zero(value)));
+    } else if name == "flex-grow" {
+        set(Slot::FlexGrow, Value::Hides(number(value) != Some(0.0)));
+    } else if name.ends_with("flex") {
+        let all: Vec<&str> = words(value).take(3).collect();
+        let grow = all.first().and_then(|word| number(word)).filter(|_| !value.contains("auto"));
+        let basis =
+            all.iter().find(|word| number(word).is_none() || word.ends_with('%')).or_else(|| all.get(2));
+        set(Slot::FlexBasis, Value::Hides(grow.is_some() && basis.is_none_or(|basis| zero(basis))));
+        set(Slot::FlexGrow, Value::Hides(grow != Some(0.0)));
+    } else if name.contains("flex") {
         let is_reversed = words(value).any(|word| matches!(word, "row-reverse" | "column-reverse"));
         set(Slot::Reversed, Value::Hides(is_reversed));
     } else if let Ok(number) = value.parse::<i64>() {
@@ -307,7 +319,7 @@ fn moved(by: [f32; 2]) -> Value {
 /// A share of the outer opacity or scale; without a number, all of it.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
 #[allow(clippy::cast_precision_loss, reason = "a power of two")]
-fn share(number: Option<f32>) -> Value {
+pub(super) fn share(number: Option<f32>) -> Value {
     let number = number.filter(|number| number.is_finite());
     Value::Share(number.map_or(WHOLE, |number| (number.clamp(0.0, 1000.0) * WHOLE as f32).round() as u32))
 }
