@@ -39,7 +39,7 @@ fn at_depth(condition: &str, depth: usize) -> Applies {
 }
 
 /// The parts of a condition, separated by a word outside parentheses.
-fn parts<'a>(condition: &'a str, word: &str) -> Vec<&'a str> {
+pub(super) fn parts<'a>(condition: &'a str, word: &str) -> Vec<&'a str> {
     let (mut all, mut start, mut depth) = (Vec::new(), 0, 0_usize);
     for (at, b) in condition.bytes().enumerate() {
         match b {
