@@ -151,7 +151,8 @@ fn tokenize<'a>(
 fn read_on<'a>(html: &'a str, known: usize, sink: Sink<'_, '_>) -> Stopped<'a> {
     if known == html.len() {
         sink.end();
-        return Stopped::AtEnd;
+        // A drawing may end with a style sheet that is open.
+        return sink.ignored.take().map_or(Stopped::AtEnd, Stopped::InIgnored);
     }
     // Pieces have the same bounds as when tokenising from the beginning.
     let (mut rest, mut known) = (html, known);
