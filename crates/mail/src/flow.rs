@@ -25,6 +25,9 @@ const NORMAL: f32 = 1.1;
 /// The part of a letter that must be visible for reading it.
 const TOP: f32 = 0.25;
 
+/// Pixels of padding that a box may have at its right side.
+const SLACK: f32 = 100.0;
+
 /// Boxes around a text that are tracked; in deeper ones everything is shown.
 const MAX_BOXES: usize = 256;
 
@@ -38,6 +41,9 @@ struct Cursor {
     /// Pixels from which on text is cut off.
     end: f32,
     width: f32,
+    /// Pixels from the left side of the outermost box with a width, and its width.
+    left: f32,
+    side: f32,
     /// Pixels of the line that its letters take, and its height.
     taken: f32,
     line: f32,
@@ -94,6 +100,20 @@ fn pixels(extent: Extent, size: f32) -> Option<f32> {
 }
 
 impl Cursor {
+    /// At the top of a box.
+    const START: Self = Self {
+        top: 0.0,
+        margin: 0.0,
+        end: f32::INFINITY,
+        width: WIDE,
+        left: 0.0,
+        side: f32::INFINITY,
+        taken: 0.0,
+        line: 0.0,
+        is_filled: false,
+        is_unknown: false,
+    };
+
     /// Ends a line with letters.
     fn end_line(&mut self) {
         if std::mem::take(&mut self.is_filled) {
@@ -124,16 +144,7 @@ impl Course {
         if self.cursor.is_none() && end.is_none() {
             return;
         }
-        let mut cursor = self.cursor.unwrap_or(Cursor {
-            top: 0.0,
-            margin: 0.0,
-            end: f32::INFINITY,
-            width: WIDE,
-            taken: 0.0,
-            line: 0.0,
-            is_filled: false,
-            is_unknown: false,
-        });
+        let mut cursor = self.cursor.unwrap_or(Cursor::START);
         let is_beside = flow.is_beside || flow.is_placed || is_cell(name);
         if self.open.len() >= MAX_BOXES || !(is_box || is_cell(name) || flow.is_placed) {
             // What is too deep may be anywhere, and parts of lines have no height.
@@ -150,10 +161,15 @@ impl Course {
             cursor.take_margin(flow.margin[0], size);
         }
         cursor.is_unknown |= flow.is_placed;
+        let left = flow.left.map(|left| pixels(left, size).unwrap_or(0.0));
+        cursor.left += left[1] + if is_outermost { 0.0 } else { left[0] };
         let [above, _] = flow.padding.map(|padding| pixels(padding, size).unwrap_or(0.0));
         if let Some(end) = end {
             let width = pixels(flow.width, size).unwrap_or(WIDE);
             cursor.width = if is_outermost { width } else { cursor.width.max(width) };
+            if is_outermost && flow.width != Extent::None {
+                cursor.side = width + pixels(flow.left[1], size).unwrap_or(WIDE) + SLACK;
+            }
             cursor.end = cursor.end.min(cursor.top + cursor.margin + end);
         } else if flow.width != Extent::None {
             cursor.width = cursor.width.max(pixels(flow.width, size).unwrap_or(WIDE));
@@ -222,6 +238,7 @@ impl Course {
             self.cursor = Some(Cursor {
                 end: before.end,
                 width: before.width,
+                left: before.left,
                 taken: 0.0,
                 line: 0.0,
                 is_filled: false,
@@ -252,7 +269,7 @@ impl Course {
         // Letters stand in the middle of their line.
         let top = (line - size) / 2.0 + size * TOP;
         let is_cut = |cursor: &Cursor| {
-            let is_beside = look.no_wrap && cursor.taken > cursor.width;
+            let is_beside = look.no_wrap && cursor.taken > cursor.width || cursor.left >= cursor.side;
             !cursor.is_unknown && (is_beside || cursor.top + top >= cursor.end)
         };
         let mut shown = text.len();

@@ -171,6 +171,8 @@ fn lines_below_the_end_of_their_box_are_hidden() {
     let hidden =
         low("height:10px;line-height:60px", "x") + &low("height:30px", "<p style='line-height:9em'>x");
     assert_eq!(shown(&hidden), "");
+    cuts("width:300px;height:20px", "one<div style='margin-left:450px'>x</div>");
+    cuts("width:300px;height:20px", "one<div style='padding:0 0 0 450px'>x</div>");
     cuts("height:38px;line-height:20px", "one<br><br>x");
 }
 
@@ -233,6 +235,7 @@ fn lines_that_may_stand_in_their_box_are_shown() {
         "height:40px",
         "height:20px;display:flex;flex-direction:column-reverse",
         "height:20px;columns:2",
+        "height:40px;width:300px;padding-left:200px",
         "height:20px;align-content:end",
     ] {
         cuts_nothing(style, "one<br>x");
@@ -357,5 +360,25 @@ fn boxes_without_a_width_among_others_are_hidden() {
     shows(&[
         "<span style='width:0;overflow:hidden'>x</span>",
         "<p><span style='flex:0 0 0;overflow:hidden'>x</span></p>",
+    ]);
+}
+
+#[test]
+fn boxes_without_a_height_of_their_own_are_hidden() {
+    hides(&[
+        "<div style='contain:strict'>x</div>",
+        "<div style='contain:size;overflow:hidden'>x</div>",
+        "<div style='contain:size paint'>x</div>",
+        "<p style='position:absolute;clip:rect(auto,0,auto,auto)'>x</p>",
+        "<p style='color:transparent;text-shadow:9999px 0 0 #000'>x</p>",
+        "<style>@supports (display:grid){p{display:none}}</style><p>x</p>",
+    ]);
+    shows(&[
+        "<div style='contain:size'>x</div>",
+        "<div style='contain:strict;height:90px'>x</div>",
+        "<div style='contain:strict;min-height:90px'>x</div>",
+        "<p style='position:absolute;clip:rect(auto,auto,auto,auto)'>x</p>",
+        "<style>@supports (display:nonsense){p{display:none}}</style><p>x</p>",
+        "<style>b::before{content:'x';content:nonsense}</style><b></b>",
     ]);
 }

@@ -55,6 +55,8 @@ pub(super) enum Slot {
     /// What overflows below can only be cut off, not scrolled to.
     Cuts,
     Contains,
+    /// Its content does not decide its height.
+    Sized,
     /// The element may be moved from its place.
     Moved,
     /// The element is taken out of the flow.

@@ -392,10 +392,13 @@ fn is_flat(cascade: &Cascade, name: &LocalName) -> bool {
     let heights = [Slot::Height, Slot::MaxHeight, Slot::LineHeight];
     let is_low = heights.into_iter().any(hides) && !hides(Slot::MinHeight) && !hides(Slot::PaddingBottom);
     let is_thin = (hides(Slot::Width) || hides(Slot::MaxWidth)) && !hides(Slot::MinWidth);
+    let has_height = matches!(cascade.get(Slot::Height), Some(value) if value != Value::Inherit);
+    let is_empty =
+        hides(Slot::Sized) && !has_height && !hides(Slot::MinHeight) && !hides(Slot::PaddingBottom);
     let is_item = hides(Slot::Item) && hides(Slot::FlexBasis) && !hides(Slot::FlexGrow);
     let is_shrunk = is_item && !hides(Slot::MinWidth) && !hides(Slot::MinHeight);
     // An animation may enlarge it after a while.
-    cuts && (is_shrunk || is_low || is_thin || hides(Slot::IndentOut)) && !hides(Slot::Moves)
+    cuts && (is_empty || is_shrunk || is_low || is_thin || hides(Slot::IndentOut)) && !hides(Slot::Moves)
 }
 
 /// Whether inner boxes with a place of their own have it in an element (CSS Positioned Layout Module Level 3, 2.1).

@@ -62,6 +62,8 @@ pub(crate) struct Flow {
     /// Above and below its content.
     pub(crate) padding: [Extent; 2],
     pub(crate) margin: [Extent; 2],
+    /// How far its content is from its left side.
+    pub(crate) left: [Extent; 2],
     /// Whether its content may stand above or beside the lines before it.
     pub(crate) is_placed: bool,
     /// Whether lines around it continue beside it.
@@ -89,6 +91,7 @@ impl Flow {
             width: Extent::of(cascade, Slot::Width),
             padding: [Slot::PaddingTop, Slot::PaddingBottom].map(|slot| Extent::of_margin(cascade, slot)),
             margin: [Slot::MarginTop, Slot::MarginBottom].map(|slot| Extent::of_margin(cascade, slot)),
+            left: [Slot::MarginLeft, Slot::PaddingLeft].map(|slot| Extent::of_margin(cascade, slot)),
             is_placed,
             is_beside: hides(Slot::Float) || is_in_line,
         }

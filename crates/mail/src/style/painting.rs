@@ -4,7 +4,7 @@
 use super::cascade::{Slot, Value};
 use super::colour::{Colour, PAGE, PLAIN_INK, Paint, alike, of_gradient, paint};
 use super::drawing::fill;
-use super::length::{closing, functions, length, number, words};
+use super::length::{AWAY, closing, functions, length, number, words};
 use super::place::share;
 use cssparser::color::parse_named_color;
 
@@ -204,6 +204,10 @@ fn outline(value: &str) -> Value {
         _ => None,
     };
     let colours = || words(value).filter(is_no_length).filter_map(colour);
+    // A shadow that far away is not that of a letter that somebody sees.
+    if words(value).any(|word| length(word).is_some_and(|pixels| pixels.abs() >= AWAY)) {
+        return Value::Hides(true);
+    }
     let distinct = colours().find(|&colour| !alike(colour, PAGE)).or_else(|| colours().next());
     distinct.map_or(Value::Hides(true), Value::Colour)
 }

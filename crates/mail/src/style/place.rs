@@ -30,7 +30,7 @@ pub(super) fn is_of_place(name: &str) -> bool {
 }
 
 /// Whether browsers accept such a value; they ignore declarations with invalid ones. A value that depends on others counts as valid.
-fn is_valid(name: &str, value: &str) -> bool {
+pub(super) fn is_valid(name: &str, value: &str) -> bool {
     let is_of_all = matches!(value, "inherit" | "initial" | "unset" | "revert" | "revert-layer");
     let known: Option<&[&str]> = match name {
         "transform" | "-webkit-transform" => Some(&MOVES),
@@ -294,6 +294,8 @@ fn transforms(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) {
         "contain" => {
             let is_cut = words(value).any(|word| matches!(word, "paint" | "strict" | "content"));
             set(Slot::Contains, Value::Hides(is_cut));
+            let is_sized = words(value).any(|word| matches!(word, "size" | "strict"));
+            set(Slot::Sized, Value::Hides(is_sized));
         }
         "content-visibility" => set(Slot::ContentHidden, Value::Hides(value == "hidden")),
         "z-index" => {

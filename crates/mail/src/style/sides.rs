@@ -77,10 +77,12 @@ pub(super) fn sides(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) {
             set(Slot::Bottom, away_down(end));
         }
         "margin-left" | "margin-inline" | "margin-inline-start" => set(Slot::MarginLeft, away_left(first)),
-        "padding-left" | "padding-inline" | "padding-inline-start" => set(Slot::PaddingLeft, leaves(first)),
+        "padding-left" | "padding-inline" | "padding-inline-start" => {
+            set(Slot::PaddingLeft, away_left(first))
+        }
         "padding" => {
             set(Slot::PaddingTop, is_high(first));
-            set(Slot::PaddingLeft, leaves(left));
+            set(Slot::PaddingLeft, away_left(left));
             set(Slot::PaddingBottom, is_high(bottom));
         }
         "padding-bottom" | "padding-block-end" => set(Slot::PaddingBottom, is_high(value)),

@@ -3,7 +3,7 @@
 
 use super::media::Applies;
 use super::painting::is_of_paint;
-use super::place::is_of_place;
+use super::place::{is_of_place, is_valid};
 
 /// Levels of parentheses.
 const MAX_DEPTH: usize = 8;
@@ -64,9 +64,10 @@ fn one(condition: &str, depth: usize) -> Applies {
         return Applies::Perhaps;
     };
     match inner.split_once(':') {
-        Some((name, _)) if !name.contains('(') => {
-            let name = name.trim();
-            if name.starts_with("mso-") || name.starts_with("-ms-") {
+        Some((name, value)) if !name.contains('(') => {
+            let (name, value) = (name.trim(), value.trim());
+            let is_other = name.starts_with("mso-") || name.starts_with("-ms-");
+            if is_other || is_of_place(name) && !is_valid(name, value) {
                 Applies::No
             } else if name.starts_with("--") || is_of_paint(name) || is_of_place(name) || is_known(name) {
                 Applies::Yes
@@ -120,6 +121,8 @@ mod tests {
         use Applies::{No, Perhaps, Yes};
         for (condition, expected) in [
             ("(display:grid)", Yes),
+            ("(display: nonsense)", No),
+            ("not (position: nonsense)", Yes),
             ("not (display: grid)", No),
             ("(display: grid) and (not (gap:1px))", No),
             ("(mso-x:y) or (display:grid)", Yes),
