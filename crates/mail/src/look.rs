@@ -109,11 +109,13 @@ impl Look {
 
     /// The look of an element within one of this look.
     pub(super) fn within(self, style: &Style, tag: &Tag, is_announced: bool) -> Self {
-        let outer = match &*tag.name {
+        let outer = match tag.name {
             _ if is_control(&tag.name) => self.of_control(),
             // Letters of a drawing have a paint of their own, and those of a page in it are not drawn on the page around.
-            "svg" => Self { ink: Ink::Of(PLAIN_INK), fill: None, ..self },
-            "foreignobject" => Self { ink: Ink::Unknown, background: None, ..self },
+            local_name!("svg") => Self { ink: Ink::Of(PLAIN_INK), fill: None, ..self },
+            _ if self.is_drawing && &*tag.name == "foreignobject" => {
+                Self { ink: Ink::Unknown, background: None, ..self }
+            }
             _ => self,
         };
         let is_never_shown = is_never_shown(tag);

@@ -290,6 +290,16 @@ impl Cascade {
         (self.declared, self.hides, self.reset) = (0, 0, None);
     }
 
+    /// Whether any of these slots has a declaration.
+    pub(super) const fn has_any(&self, slots: &[Slot]) -> bool {
+        let (mut mask, mut at) = (0, 0);
+        while at < slots.len() {
+            mask |= 1_u128 << slots[at] as u32;
+            at += 1;
+        }
+        self.declared & mask != 0
+    }
+
     pub(super) fn get(&self, slot: Slot) -> Option<Value> {
         (self.declared & (1 << slot as u32) != 0).then(|| self.found[slot as usize].1)
     }

@@ -171,6 +171,9 @@ impl Style {
                 let value = tag.attrs.iter().find(|a| &*a.name.local == side).map_or("0", |a| &a.value);
                 cascade.add(slot, Rank::HINT, is_small(value.trim()));
             }
+            for slot in [Slot::Block, Slot::Clips] {
+                cascade.add(slot, Rank::HINT, Value::Hides(true));
+            }
             is_styled = true;
         }
         if *is_item {
@@ -388,7 +391,7 @@ pub(crate) fn times(outer: u32, share: u32) -> u32 {
 fn is_flat(cascade: &Cascade, name: &LocalName) -> bool {
     let hides = |slot| cascade.hides(slot);
     let clips = hides(Slot::Clips) || hides(Slot::Contains);
-    let cuts = is_box(cascade, name) && clips || *name == local_name!("svg") || &**name == "foreignobject";
+    let cuts = is_box(cascade, name) && clips || *name == local_name!("svg");
     let heights = [Slot::Height, Slot::MaxHeight, Slot::LineHeight];
     let is_low = heights.into_iter().any(hides) && !hides(Slot::MinHeight) && !hides(Slot::PaddingBottom);
     let is_thin = (hides(Slot::Width) || hides(Slot::MaxWidth)) && !hides(Slot::MinWidth);

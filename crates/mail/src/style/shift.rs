@@ -19,6 +19,20 @@ pub(crate) struct Shift {
     pub(crate) holds_fixed: bool,
 }
 
+/// The slots that move a box, or hold fixed ones.
+const MOVES: [Slot; 10] = [
+    Slot::Moved,
+    Slot::MarginLeft,
+    Slot::MarginTop,
+    Slot::Transform,
+    Slot::Translate,
+    Slot::Scale,
+    Slot::Rotate,
+    Slot::Filter,
+    Slot::Contains,
+    Slot::Fixed,
+];
+
 /// Whether a place is out of every window.
 #[allow(clippy::cast_possible_truncation, reason = "constants")]
 pub(crate) const fn is_away([x, y]: Place) -> bool {
@@ -44,6 +58,10 @@ pub(super) fn is_back(cascade: &Cascade) -> bool {
 
 impl Shift {
     pub(super) fn of(cascade: &Cascade, is_box: bool) -> Self {
+        // Nearly all elements stay where they are written.
+        if !cascade.has_any(&MOVES) {
+            return Self::default();
+        }
         let hides = |slot| cascade.hides(slot);
         let holds_fixed = holds_fixed(cascade);
         // An animation may show its content after a while.
