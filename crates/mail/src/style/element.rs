@@ -184,7 +184,7 @@ impl Style {
         }
         let mut style = Self::by(cascade, &tag.name);
         if *is_drawn {
-            style.ink = drawing::ink(cascade);
+            style.ink = drawn_ink(cascade);
         }
         let has_flow = *is_cut || cascade.hides(Slot::Cuts);
         Self { flow: if has_flow { Flow::of(cascade) } else { Flow::default() }, ..style }
@@ -274,6 +274,21 @@ fn ink(cascade: &Cascade, slot: Slot) -> Option<Ink> {
         Some(Value::Colour(colour)) => Some(Ink::Of(colour)),
         Some(Value::Transparent) => Some(Ink::Transparent),
         Some(Value::Unknown) => Some(Ink::Unknown),
+        _ => None,
+    }
+}
+
+/// The paint of letters in a drawing.
+fn drawn_ink(cascade: &Cascade) -> Option<Ink> {
+    if let Some(Value::Share(share)) = cascade.get(Slot::DrawnOpacity)
+        && is_faint(share)
+    {
+        return Some(Ink::Transparent);
+    }
+    match cascade.get(Slot::Drawn)? {
+        Value::Colour(colour) => Some(Ink::Of(colour)),
+        Value::Transparent => Some(Ink::Transparent),
+        Value::Unknown => Some(Ink::Unknown),
         _ => None,
     }
 }

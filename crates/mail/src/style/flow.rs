@@ -4,6 +4,9 @@
 use super::cascade::{Cascade, Slot, Value};
 use super::length::{length, number, words};
 
+/// Pixels of a box below which no letter in it is readable.
+pub(super) const FLAT: f32 = 5.0;
+
 /// A height, width or distance.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Extent {
@@ -140,6 +143,12 @@ pub(super) fn height_of_more(value: &str, flat: f32) -> Value {
             None => found.unwrap_or(Value::Hides(false)),
         },
     }
+}
+
+/// Whether a length is one in which a letter is readable.
+pub(super) fn is_high(value: &str) -> Value {
+    let is_of_content = matches!(value, "min-content" | "max-content" | "fit-content");
+    if is_of_content { Value::Hides(true) } else { height_of_more(value, FLAT) }
 }
 
 /// A margin that does not move its box away.

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Media queries, evaluated for a reader at a desk.
 
-use super::length::{arguments, length};
-use super::supports::parts;
+use super::length::{arguments, length, parts};
 
 /// Whether rules apply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -3,7 +3,6 @@
 
 use super::cascade::{Slot, Value};
 use super::colour::{Colour, PAGE, PLAIN_INK, Paint, alike, of_gradient, paint};
-use super::drawing::fill;
 use super::length::{AWAY, closing, functions, length, number, words};
 use super::place::share;
 use cssparser::color::parse_named_color;
@@ -217,6 +216,19 @@ fn has_width(value: &str) -> bool {
     words(&value.to_ascii_lowercase()).any(|word| {
         matches!(word, "thin" | "medium" | "thick") || length(word).is_some_and(|width| width > 0.0)
     })
+}
+
+/// The colour of letters in a drawing.
+fn fill(value: &str) -> Value {
+    match value {
+        "none" => Value::Transparent,
+        "inherit" | "unset" => Value::Inherit,
+        _ => match paint(value) {
+            Some(Paint::Opaque(colour) | Paint::Partly(colour, _)) => Value::Colour(colour),
+            Some(Paint::Transparent) => Value::Transparent,
+            None => Value::Unknown,
+        },
+    }
 }
 
 /// The paint of letters with this colour.

@@ -3,13 +3,10 @@
 
 use super::cascade::{Slot, Value, WHOLE};
 use super::colour::FAINT;
-use super::flow::{breaks_nowhere, extent, height_of_lines, height_of_more, in_64ths, lines_of_font};
+use super::flow::{FLAT, breaks_nowhere, extent, height_of_lines, in_64ths, is_high, lines_of_font};
 use super::length::{PLAIN, functions, length, number, words};
 use super::shape::{clips_all, cuts_all, scale_of, transformed, turns_edge_on};
 use super::sides::{leaves, sides};
-
-/// Pixels of a box below which no letter in it is readable.
-const FLAT: f32 = 5.0;
 
 /// Pixels of blur from which on no letter is readable.
 const BLURRED: f32 = 20.0;
@@ -219,12 +216,6 @@ fn flows(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) {
             set(Slot::Override, Value::Hides(value.ends_with("bidi-override") || value == "isolate-override"))
         }
     }
-}
-
-/// Whether a length is one in which a letter is readable.
-pub(super) fn is_high(value: &str) -> Value {
-    let is_of_content = matches!(value, "min-content" | "max-content" | "fit-content");
-    if is_of_content { Value::Hides(true) } else { height_of_more(value, FLAT) }
 }
 
 /// A value other than the usual one.

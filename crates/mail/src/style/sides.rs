@@ -2,9 +2,8 @@
 //! Sides, margins and paddings of boxes.
 
 use super::cascade::{Slot, Value};
-use super::flow::margin;
+use super::flow::{is_high, margin};
 use super::length::{AWAY, FAR, length, words};
-use super::place::is_high;
 
 /// By how much a box is moved: [`Value::Away`] if that is out of every window.
 #[allow(clippy::cast_possible_truncation, reason = "clamped")]

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Conditions of `@supports`, evaluated like a current browser.
 
+use super::length::parts;
 use super::media::Applies;
 use super::painting::is_of_paint;
 use super::place::{is_of_place, is_valid};
@@ -36,27 +37,6 @@ fn at_depth(condition: &str, depth: usize) -> Applies {
         // They must not be mixed.
         _ => Applies::No,
     }
-}
-
-/// The parts of a condition, separated by a word outside parentheses.
-pub(super) fn parts<'a>(condition: &'a str, word: &str) -> Vec<&'a str> {
-    let (mut all, mut start, mut depth) = (Vec::new(), 0, 0_usize);
-    for (at, b) in condition.bytes().enumerate() {
-        match b {
-            b'(' => depth += 1,
-            b')' => depth = depth.saturating_sub(1),
-            b' ' if depth == 0 => {
-                let rest = condition[at + 1..].strip_prefix(word);
-                if rest.is_some_and(|rest| rest.starts_with([' ', '('])) {
-                    all.push(condition[start..at].trim());
-                    start = at + 1 + word.len();
-                }
-            }
-            _ => (),
-        }
-    }
-    all.push(condition[start..].trim());
-    all
 }
 
 fn one(condition: &str, depth: usize) -> Applies {
