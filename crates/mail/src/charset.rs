@@ -51,6 +51,8 @@ pub(super) fn shown<'a>(bytes: &'a [u8], declared: Option<&str>, is_html: bool) 
             let text = decode(encoding, bytes);
             match utf8 {
                 _ if replaced(&text) == 0 => return text,
+                // Marks of HTML between escapes are Japanese, as every byte there.
+                Some(ascii) if encoding == ISO_2022_JP && ascii.is_ascii() => return text,
                 Some(text) => return Cow::Borrowed(text),
                 None if fits(&text) => return text,
                 None => (),
@@ -239,6 +241,16 @@ mod tests {
             assert_eq!(shown(&bytes, Some(label), false), text, "{label}");
         }
         assert!(exact(b"plain", None).1 && exact("gr\u{fc}n".as_bytes(), None).1);
+    }
+
+    /// Readers see no tag there.
+    #[test]
+    fn ascii_between_japanese_escapes_is_no_ascii() {
+        let bytes = b"one \x1b$B<p hidden>\x1b(B two";
+        let text = shown(bytes, Some("iso-2022-jp"), true);
+        assert!(!text.contains('<') && text.starts_with("one ") && text.ends_with(" two"), "{text}");
+        let utf8 = format!("{RUSSIAN} \x1b$B");
+        assert_eq!(shown(utf8.as_bytes(), Some("iso-2022-jp"), true), utf8);
     }
 
     #[test]

@@ -1,16 +1,22 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The open elements of an HTML part, which decide whether its text is visible.
 
+mod inserted;
+mod open;
+
 use super::atoms::ByOwnHash;
+use super::flow::Course;
 use super::look::{Look, Visibility};
 use super::names::{
-    closes_paragraph, encloses, ended_by, ends_blocks, ends_drawing, ends_word, is_cell, is_heading,
-    is_of_table, is_replaced, is_special, is_void, may_nest,
+    closes_paragraph, encloses, ended_by, ends_blocks, ends_drawing, ends_word, is_block, is_heading,
+    is_of_table, is_replaced, is_shape, is_special, is_void,
 };
 use super::piece::Piece;
-use super::style::{Node, PageState, Pseudo, Sheet, Style};
+use super::style::{Backdrop, Node, PageState, Sheet, Style};
 use html5ever::tokenizer::{Tag, TagKind};
 use html5ever::{LocalName, local_name};
+pub(super) use open::Edge;
+use open::{Element, Innermost};
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
 use std::rc::Rc;
@@ -23,62 +29,6 @@ const MAX_GENERATED: usize = 32 << 10;
 
 /// Elements of a page that are read in advance, for selectors that need later elements.
 const MAX_KNOWN: usize = 1 << 15;
-
-/// The edge of an element's box.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Edge {
-    /// There is none, or words continue over it.
-    #[default]
-    None,
-    /// It ends words of hidden text.
-    Hidden,
-    /// It ends words.
-    Shown,
-}
-
-/// An open element.
-#[derive(Debug)]
-struct Element {
-    name: LocalName,
-    look: Look,
-    edge: Edge,
-    /// Whether its first line ended.
-    is_past_line: bool,
-    /// Whether it reorders its inner boxes.
-    lays_out: bool,
-    /// `None` if no selector needs the context of an element.
-    node: Option<Rc<Node>>,
-    /// The index of the innermost outer element with the same name.
-    outer_with_name: Option<usize>,
-    /// The innermost of these elements, this one or outer ones.
-    inner: Innermost,
-}
-
-/// The indices of the innermost open elements of some kinds.
-#[derive(Debug, Clone, Copy, Default)]
-struct Innermost {
-    /// One that [may nest](may_nest).
-    container: Option<usize>,
-    /// A block or a part of a table.
-    block: Option<usize>,
-    /// A part of a table, and one that [holds text](is_cell).
-    part: Option<usize>,
-    cell: Option<usize>,
-}
-
-impl Innermost {
-    /// With an element opened at `at`.
-    fn with(self, name: &LocalName, at: usize) -> Self {
-        let is_part = is_of_table(name);
-        let of = |is: bool, outer| if is { Some(at) } else { outer };
-        Self {
-            container: of(may_nest(name), self.container),
-            block: of(is_special(name), self.block),
-            part: of(is_part, self.part),
-            cell: of(is_part && is_cell(name), self.cell),
-        }
-    }
-}
 
 /// The open elements, outermost first. No operation searches them one by one: a message may have millions of unmatched end tags.
 #[derive(Debug)]
@@ -104,6 +54,10 @@ pub(super) struct Elements<'a> {
     innermost: HashMap<LocalName, usize, BuildHasherDefault<ByOwnHash>>,
     /// Number of elements opened so far.
     count: usize,
+    /// Whether the last drawing has a shape.
+    is_painted: bool,
+    /// The place of text in boxes that cut it off.
+    course: Course,
     /// Starts and ends of boxes not yet reported.
     boxes: Vec<Piece<'static>>,
     /// The list of all elements, when the page is only listed before it is read.
@@ -129,6 +83,8 @@ impl<'a> Elements<'a> {
             open: Vec::new(),
             innermost: HashMap::default(),
             count: 0,
+            is_painted: false,
+            course: Course::default(),
             boxes: Vec::new(),
             listed: None,
             is_announced: false,
@@ -168,12 +124,8 @@ impl<'a> Elements<'a> {
         if is_second || is_stray {
             return;
         }
-        let outer = if is_of_table(&tag.name) { self.look() } else { self.around() };
-        let style = if self.listed.is_some() {
-            Style::default()
-        } else {
-            Style::of(tag, self.sheet, node.as_deref(), &mut self.known)
-        };
+        let outer = self.outer(&tag.name);
+        let style = self.style(tag, &outer, node.as_deref());
         let look = outer.within(&style, tag, self.is_announced);
         let edge = match ends_word(&tag.name, style.parts) {
             true if style.is_small => Edge::None,
@@ -184,14 +136,68 @@ impl<'a> Elements<'a> {
         self.edge = self.edge.max(edge);
         if tag.name == local_name!("br") && edge == Edge::Shown {
             self.end_line();
+            self.course.break_line(&outer);
         }
         self.begun = Some(look);
         self.begun_node = node.clone().filter(|_| self.sheet.generates_text() && !is_replaced(&tag.name));
         let is_root = matches!(tag.name, local_name!("svg") | local_name!("math"));
         let is_empty_drawing = tag.self_closing && (is_root || self.drawing().is_some());
         if !is_void(&tag.name) && !is_empty_drawing && self.open.len() < MAX_OPEN {
+            self.begin_box(tag, &look, &style);
             self.push(tag, look, edge, node, &style);
+        } else if is_void(&tag.name) && style.is_box == Some(true) {
+            self.begin_box(tag, &look, &style);
+            self.course.end(self.open.len());
         }
+    }
+
+    /// The look of the element in which one begins.
+    fn outer(&mut self, name: &LocalName) -> Look {
+        let outer = if is_of_table(name) { self.look() } else { self.around() };
+        let around = self.open.len().checked_sub(2).map_or(Look::START, |at| self.open[at].look);
+        match self.open.last_mut() {
+            // The first summary is what is seen of folded details.
+            Some(details) if *name == local_name!("summary") && details.name == local_name!("details") => {
+                let is_first = !std::mem::replace(&mut details.has_summary, true);
+                Look { folded: if is_first { around.folded } else { outer.folded }, ..outer }
+            }
+            _ => outer,
+        }
+    }
+
+    /// The style of an element that begins in one with this look.
+    fn style(&mut self, tag: &Tag, outer: &Look, node: Option<&Node>) -> Style {
+        if self.listed.is_some() {
+            return Style::default();
+        }
+        let is_in_drawing = self.foreign().is_some_and(|root| *root == local_name!("svg"));
+        self.known.is_drawn = is_in_drawing || tag.name == local_name!("svg");
+        self.known.is_cut = self.course.is_cut();
+        self.known.is_item = outer.holds_items;
+        let mut style = Style::of(tag, self.sheet, node, &mut self.known);
+        if is_in_drawing {
+            self.is_painted |= is_shape(&tag.name);
+            // Letters may stand on a shape.
+            if self.is_painted {
+                style.background = Some(Backdrop::Unknown);
+            }
+        } else if tag.name == local_name!("svg") {
+            self.is_painted = false;
+        }
+        style
+    }
+
+    /// Notes the box of an element that begins.
+    fn begin_box(&mut self, tag: &Tag, look: &Look, style: &Style) {
+        let is_box = style.is_box.unwrap_or_else(|| is_block(&tag.name) || tag.name == local_name!("table"));
+        if self.course.is_cut() || style.flow.cuts {
+            self.course.begin(self.open.len(), &tag.name, &style.flow, look, is_box && look.is_displayed());
+        }
+    }
+
+    /// Bytes of a text here that no box cuts off.
+    pub(super) fn fit(&mut self, text: &str) -> usize {
+        if self.course.is_cut() { self.course.fit(text, &self.around()) } else { text.len() }
     }
 
     /// Adds an open element.
@@ -211,6 +217,7 @@ impl<'a> Elements<'a> {
             look,
             edge,
             is_past_line: false,
+            has_summary: false,
             lays_out: lays_out.is_some(),
             node,
             outer_with_name: self.innermost.insert(tag.name.clone(), at),
@@ -373,47 +380,6 @@ impl<'a> Elements<'a> {
         self.around().reversed
     }
 
-    /// Keeps the alternative text of the picture that just began.
-    pub(super) fn keep_alternative(&mut self, text: &str, is_label: bool) {
-        if self.own_visibility() == Visibility::Shown {
-            for all in self.alternatives.iter_mut().skip(usize::from(is_label)) {
-                if all.len() + text.len() < MAX_GENERATED {
-                    all.extend(text.chars().map(|c| if c == '\n' { ' ' } else { c }));
-                    all.push('\n');
-                }
-            }
-        }
-    }
-
-    /// Takes the alternative texts that are more than a label, and all.
-    pub(super) fn take_alternatives(&mut self) -> [String; 2] {
-        std::mem::take(&mut self.alternatives)
-    }
-
-    /// Text that style sheets put at the beginning of the element that just began.
-    pub(super) fn before(&mut self) -> Option<(String, Visibility)> {
-        let node = self.begun_node.take()?;
-        self.generate(&node, self.begun?, Pseudo::Before)
-    }
-
-    /// Text that style sheets put at the end of the element that this end tag closes.
-    pub(super) fn after(&mut self, name: &LocalName) -> Option<(String, Visibility)> {
-        if !self.sheet.generates_text() {
-            return None;
-        }
-        let Element { node, look, .. } = self.open.get(*self.innermost.get(name)?)?;
-        let (node, look) = (Rc::clone(node.as_ref()?), *look);
-        self.generate(&node, look, Pseudo::After)
-    }
-
-    fn generate(&mut self, node: &Node, look: Look, pseudo: Pseudo) -> Option<(String, Visibility)> {
-        let (text, cascade) = self.sheet.generated(Some(node), pseudo)?;
-        let style = Style::alone(cascade);
-        self.generated = self.generated.checked_sub(text.len())?;
-        let look = look.within(&style, &empty_tag(&local_name!("span")), false);
-        Some((text, self.on_this_line(look).visibility()))
-    }
-
     fn look(&self) -> Look {
         self.open.last().map_or(Look::START, |element| element.look)
     }
@@ -462,6 +428,7 @@ impl<'a> Elements<'a> {
     }
 
     fn close_from(&mut self, at: usize) {
+        self.course.end(at);
         let mut ends_line = false;
         for Element { name, outer_with_name, node, lays_out, edge, .. } in self.open.drain(at..).rev() {
             if let (Some(_), Some(node)) = (&self.listed, node) {

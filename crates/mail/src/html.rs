@@ -151,7 +151,8 @@ fn tokenize<'a>(
 fn read_on<'a>(html: &'a str, known: usize, sink: Sink<'_, '_>) -> Stopped<'a> {
     if known == html.len() {
         sink.end();
-        return Stopped::AtEnd;
+        // A drawing may end with a style sheet that is open.
+        return sink.ignored.take().map_or(Stopped::AtEnd, Stopped::InIgnored);
     }
     // Pieces have the same bounds as when tokenising from the beginning.
     let (mut rest, mut known) = (html, known);
@@ -261,11 +262,15 @@ impl<'a, 's> Sink<'a, 's> {
             let mut elements = self.elements.borrow_mut();
             elements.fill();
             let visibility = elements.visibility();
+            let shown = if visibility == Visibility::Hidden { text.len() } else { elements.fit(&text) };
+            let (seen, cut) = text.split_at(shown);
             if matches!(visibility, Visibility::Shown) {
-                elements.shown(&text);
+                elements.shown(seen);
             }
             let is_reversed = elements.is_reversed();
-            self.line.borrow_mut().read(&text, visibility, is_reversed, *self.emit.borrow_mut());
+            let mut line = self.line.borrow_mut();
+            line.read(seen, visibility, is_reversed, *self.emit.borrow_mut());
+            line.read(cut, Visibility::Hidden, is_reversed, *self.emit.borrow_mut());
             text.clear();
         }
     }

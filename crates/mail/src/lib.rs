@@ -21,6 +21,7 @@ mod data;
 mod decode;
 mod elements;
 mod entity;
+mod flow;
 mod html;
 mod legacy;
 mod lexer;

@@ -3,10 +3,13 @@
 
 use super::names::{
     has_no_box, is_block, is_cell, is_control, is_drawn_text, is_folded, is_never_shown, is_override,
-    is_quote,
+    is_quote, is_unwrapped,
 };
 use super::piece::Piece;
-use super::style::{Colour, Ink, PAGE, PLAIN, Size, Style, TINY, WHOLE, alike, is_faint, times};
+use super::style::{
+    Backdrop, Colour, Ink, LineHeight, PAGE, PLAIN, PLAIN_INK, Place, Size, Style, TINY, WHOLE, alike,
+    is_away, is_faint, moved, over, times,
+};
 use html5ever::local_name;
 use html5ever::tokenizer::Tag;
 
@@ -35,6 +38,10 @@ pub(super) struct Look {
     pub(super) hidden: bool,
     /// Whether an outer element cuts it off, but not inner boxes with a place of their own.
     pub(super) clipped: bool,
+    /// Its place, that of the boxes with a place in it, and that of fixed ones, in pixels from where they are written.
+    pub(super) place: Place,
+    pub(super) inner_place: Place,
+    pub(super) fixed_place: Place,
     /// Whether the first line of a block in it begins outside of every window, and whether that of the block around its text does.
     pub(super) indent: bool,
     pub(super) indented: bool,
@@ -62,6 +69,11 @@ pub(super) struct Look {
     /// Whether it covers inner content that stands behind it.
     pub(super) covers: bool,
     pub(super) reversed: bool,
+    /// The height of lines, and whether only the author breaks them.
+    pub(super) line: LineHeight,
+    /// Whether it is a flex container or grid.
+    pub(super) holds_items: bool,
+    pub(super) no_wrap: bool,
 }
 
 impl Look {
@@ -69,6 +81,9 @@ impl Look {
     pub(super) const START: Self = Self {
         hidden: false,
         clipped: false,
+        place: [0; 2],
+        inner_place: [0; 2],
+        fixed_place: [0; 2],
         indent: false,
         indented: false,
         right_to_left: false,
@@ -81,17 +96,28 @@ impl Look {
         size: PLAIN,
         squeezed: false,
         quoted: false,
-        ink: Ink::Unknown,
+        ink: Ink::Of(PLAIN_INK),
         fill: None,
         outlines: [Ink::Transparent; 2],
         background: Some(PAGE),
         covers: false,
         reversed: false,
+        line: LineHeight::Normal,
+        holds_items: false,
+        no_wrap: false,
     };
 
     /// The look of an element within one of this look.
     pub(super) fn within(self, style: &Style, tag: &Tag, is_announced: bool) -> Self {
-        let outer = if is_control(&tag.name) { self.of_control() } else { self };
+        let outer = match tag.name {
+            _ if is_control(&tag.name) => self.of_control(),
+            // Letters of a drawing have a paint of their own, and those of a page in it are not drawn on the page around.
+            local_name!("svg") => Self { ink: Ink::Of(PLAIN_INK), fill: None, ..self },
+            _ if self.is_drawing && &*tag.name == "foreignobject" => {
+                Self { ink: Ink::Unknown, background: None, ..self }
+            }
+            _ => self,
+        };
         let is_never_shown = is_never_shown(tag);
         Self {
             hidden: outer.hidden || is_never_shown,
@@ -104,14 +130,14 @@ impl Look {
 
     /// Whether an element has a box, within one of this look.
     pub(super) fn holds_box(&self, style: &Style, tag: &Tag) -> bool {
-        let is_folded = self.folded && is_folded(tag) != Some(false);
-        let is_away = style.is_none || (style.hidden || style.clipped) && style.is_apart;
-        !(self.unboxed || is_folded || is_away || has_no_box(tag))
+        let is_unseen = || style.hidden || style.clipped || is_away(self.place_of(style));
+        let is_absent = style.is_none || style.is_apart && is_unseen();
+        !(self.unboxed || self.folded || is_absent || has_no_box(tag))
     }
 
     /// The outer look of a field or button, whose letters do not look like those around it.
     fn of_control(self) -> Self {
-        let (ink, background) = (Ink::Unknown, Some(PAGE));
+        let (ink, background) = (Ink::Of(PLAIN_INK), Some(PAGE));
         let outlines = [Ink::Transparent, self.outlines[1]];
         Self { size: PLAIN, squeezed: false, ink, background, outlines, ..self }
     }
@@ -121,14 +147,19 @@ impl Look {
         let behind = style.behind && self.covers;
         // A layer does not cover its own content.
         let covers =
-            !style.is_layer && (self.covers || !is_page && matches!(style.background, Some(Some(_))));
+            !style.is_layer && (self.covers || !is_page && style.background.is_some_and(Backdrop::covers));
         let clipped = self.clipped && !style.escapes;
+        let place = self.place_of(style);
         let indent = style.indent.unwrap_or(self.indent);
+        let ink = style.ink.unwrap_or(self.ink);
         let is_box = style.is_box.unwrap_or_else(|| is_block(&tag.name) || is_cell(&tag.name));
         Self {
             // Nothing leaves a container in an element that is cut off.
             hidden: self.hidden || style.hidden || behind || clipped && style.is_container,
             clipped: clipped || style.clipped,
+            place,
+            inner_place: if style.is_container { place } else { self.inner_place },
+            fixed_place: if style.shift.holds_fixed { place } else { self.fixed_place },
             indent,
             indented: if is_box { indent } else { self.indented },
             right_to_left: style.right_to_left.unwrap_or(self.right_to_left),
@@ -143,19 +174,45 @@ impl Look {
             },
             squeezed: style.squeezed.unwrap_or(self.squeezed),
             quoted: self.quoted || is_quote(tag, is_announced),
-            ink: style.ink.unwrap_or(self.ink),
+            ink,
             fill: style.fill.unwrap_or(self.fill),
             outlines: [0, 1].map(|at| style.outlines[at].unwrap_or(self.outlines[at])),
-            background: style.background.unwrap_or(self.background),
+            background: match style.background {
+                None => self.background,
+                Some(Backdrop::Of(colour)) => Some(colour),
+                Some(Backdrop::Over(colour, opacity)) => {
+                    self.background.map(|behind| over(colour, opacity, behind))
+                }
+                Some(Backdrop::OfLetters) => match ink {
+                    Ink::Of(colour) => Some(colour),
+                    _ => None,
+                },
+                Some(Backdrop::Unknown) => None,
+            },
             covers,
             reversed: style.reversed.or_else(|| is_override(tag)).unwrap_or(self.reversed),
+            holds_items: style.lays_out.is_some(),
+            line: style.line.unwrap_or(self.line),
+            no_wrap: style.no_wrap.or_else(|| is_unwrapped(tag)).unwrap_or(self.no_wrap),
             ..self
         }
     }
 
+    /// The place of an element in one with this look.
+    fn place_of(&self, style: &Style) -> Place {
+        let shift = &style.shift;
+        let around = if shift.is_fixed { self.fixed_place } else { self.inner_place };
+        let from = [0, 1].map(|at| if shift.is_placed[at] { around[at] } else { self.place[at] });
+        moved(from, shift.by)
+    }
+
     /// Whether content with this look takes space that somebody sees.
     pub(super) const fn is_displayed(&self) -> bool {
-        !(self.hidden || self.clipped || is_faint(self.opacity) || is_faint(self.scale))
+        !(self.hidden
+            || self.clipped
+            || is_away(self.place)
+            || is_faint(self.opacity)
+            || is_faint(self.scale))
     }
 
     /// How text with this look is shown.
@@ -182,3 +239,6 @@ impl Look {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

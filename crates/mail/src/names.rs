@@ -281,6 +281,23 @@ pub(super) fn is_control(name: &LocalName) -> bool {
     )
 }
 
+/// Elements of a drawing that may stand behind letters.
+pub(super) fn is_shape(name: &LocalName) -> bool {
+    matches!(
+        &**name,
+        "rect"
+            | "circle"
+            | "ellipse"
+            | "path"
+            | "polygon"
+            | "polyline"
+            | "line"
+            | "image"
+            | "use"
+            | "foreignobject"
+    )
+}
+
 /// Whether text directly in an element of a drawing is shown; `None` for elements that do not decide it.
 pub(super) fn is_drawn_text(name: &LocalName) -> Option<bool> {
     match &**name {
@@ -356,13 +373,24 @@ pub(super) fn is_of_table(name: &LocalName) -> bool {
     )
 }
 
-/// Whether an element is folded, or is the visible part of a folded one; `None` for all others.
+/// Whether an element is folded; `None` for all others.
 pub(super) fn is_folded(tag: &Tag) -> Option<bool> {
     match tag.name {
         local_name!("details") => {
             (!tag.attrs.iter().any(|a| a.name.local == local_name!("open"))).then_some(true)
         }
-        local_name!("summary") => Some(false),
+        _ => None,
+    }
+}
+
+/// Whether only the author breaks the lines of an element; `None` if it does not decide.
+pub(super) fn is_unwrapped(tag: &Tag) -> Option<bool> {
+    match tag.name {
+        local_name!("pre") | local_name!("listing") | local_name!("xmp") | local_name!("nobr") => Some(true),
+        local_name!("td") | local_name!("th") => {
+            tag.attrs.iter().any(|a| a.name.local == local_name!("nowrap")).then_some(true)
+        }
+        local_name!("textarea") => Some(false),
         _ => None,
     }
 }

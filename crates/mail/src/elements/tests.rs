@@ -2,6 +2,7 @@
 //! Which tags close which elements, and which text is visible.
 
 use super::*;
+use crate::names::{is_cell, may_nest};
 use crate::pieces;
 use html5ever::tokenizer::TagKind;
 use proptest::prelude::*;
@@ -360,7 +361,7 @@ fn text_hidden_by_no_newer_property_is_shown() {
         "<div style='height:0;contain:layout'>x</div>",
         "<p style='rotate:0 0 1 90deg'>x</p>",
         "<svg width=9 height='9'/>x",
-        "<svg><foreignObject>x</foreignObject></svg>",
+        "<svg><foreignObject width=9 height=9>x</foreignObject></svg>",
         "<svg><path/><p>x",
         "<svg><a><text>x</text></a></svg>",
         "<select multiple><option>x</select>",

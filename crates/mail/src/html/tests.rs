@@ -45,7 +45,10 @@ fn drawings_and_formulas_hold_elements_and_text() {
     assert_eq!(seen("<svg><text><![CDATA[one <b>]]></text></svg>"), "one <b>");
     assert_eq!(seen("<math><mtext><![CDATA[one]]></mtext></math>"), "one");
     assert_eq!(seen("<p><![CDATA[no]]>one"), "one");
-    assert_eq!(seen("<svg><foreignObject><style>no</style>one</foreignObject></svg>"), "one");
+    assert_eq!(
+        seen("<svg><foreignObject width=9 height=9><style>no</style>one</foreignObject></svg>"),
+        "one"
+    );
 }
 
 /// Pieces of HTML, ordinary and not.

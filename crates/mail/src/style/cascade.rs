@@ -7,12 +7,16 @@ use super::length::{PLAIN, TINY};
 /// The effect of a declaration. Some properties have two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Slot {
+    /// All others, which it resets.
+    All,
     /// The element is not displayed.
     NotDisplayed,
     /// The element is animated.
     Moves,
     /// The element is a block, so that sizes apply.
     Block,
+    /// The element has no box, but its content has.
+    OfContents,
     /// Words end at its edges.
     Parts,
     Float,
@@ -29,7 +33,18 @@ pub(super) enum Slot {
     MinWidth,
     /// Overflowing content is visible in its padding.
     PaddingBottom,
+    /// The same, of its padding above.
+    PaddingTop,
     LineHeight,
+    /// Lines break only where the author breaks them.
+    NoWrap,
+    /// Lines do not stand below one another.
+    OtherFlow,
+    /// The element is one of the boxes in a flex container or grid.
+    Item,
+    /// It takes no width (or height) in a flex container, or what others leave.
+    FlexBasis,
+    FlexGrow,
     /// Inner boxes are laid out by numbers and directions, which may be reversed.
     LaysOut,
     Reversed,
@@ -37,11 +52,17 @@ pub(super) enum Slot {
     Order,
     /// Overflowing content is cut off, by `overflow` or `contain`.
     Clips,
+    /// What overflows below can only be cut off, not scrolled to.
+    Cuts,
     Contains,
+    /// Its content does not decide its height.
+    Sized,
     /// The element may be moved from its place.
     Moved,
     /// The element is taken out of the flow.
     OutOfFlow,
+    /// Its place is one in the window.
+    Fixed,
     Left,
     Right,
     Top,
@@ -52,6 +73,7 @@ pub(super) enum Slot {
     MarginLeft,
     PaddingLeft,
     MarginTop,
+    MarginBottom,
     Clip,
     ClipPath,
     Transform,
@@ -80,6 +102,9 @@ pub(super) enum Slot {
     Shadow,
     Stroke,
     StrokeWidth,
+    /// The fill of letters in a drawing, and its opacity.
+    Drawn,
+    DrawnOpacity,
     /// The background shows only through the letters.
     ClipsToText,
     Background,
@@ -94,9 +119,13 @@ pub(super) enum Value {
     /// Whether it contributes to hiding the text.
     Hides(bool),
     Colour(Colour),
+    /// With an opacity, of 255.
+    Partly(Colour, u8),
     Transparent,
     /// An unknown colour, or a picture.
     Unknown,
+    /// The colour of the letters.
+    OfLetters,
     /// The value of the outer element.
     Inherit,
     /// The size of letters in 64ths of a pixel, or in 64ths of the outer size.
@@ -104,8 +133,14 @@ pub(super) enum Value {
     Times(u32),
     /// A share of the outer opacity or scale, of [`WHOLE`].
     Share(u32),
-    /// The number of a box.
+    /// The number of a box, or a length in pixels.
     Number(i16),
+    /// A length in pixels by which a box leaves every window.
+    Away(i16),
+    /// By how many pixels a box is moved to the right and down.
+    By(i16, i16),
+    /// A length in pixels that keeps a box from hiding its content.
+    High(i16),
 }
 
 /// The share that changes nothing.
@@ -146,8 +181,13 @@ impl Rank {
 /// The effect of a declaration that may not apply: it hides nothing, but may show text that another one hides.
 pub(super) const fn perhaps(slot: Slot, value: Value) -> Option<Value> {
     match (slot, value) {
-        (Slot::Colour | Slot::Fill | Slot::Background | Slot::Picture, _) => Some(Value::Unknown),
-        (Slot::LaysOut | Slot::Reversed | Slot::Order | Slot::Parts, _) => None,
+        (Slot::Colour | Slot::Fill | Slot::Drawn | Slot::Background | Slot::Picture, _) => {
+            Some(Value::Unknown)
+        }
+        (Slot::MarginTop | Slot::MarginBottom, Value::Number(_)) => Some(Value::Unknown),
+        (Slot::PaddingTop, _) => None,
+        (_, Value::High(_)) => Some(value),
+        (Slot::All | Slot::LaysOut | Slot::Reversed | Slot::Order | Slot::Parts, _) => None,
         (Slot::Shadow | Slot::Stroke, Value::Colour(_)) => Some(Value::Unknown),
         // Shares that hide nothing alone.
         (_, Value::Share(share)) => {
@@ -162,7 +202,15 @@ pub(super) const fn perhaps(slot: Slot, value: Value) -> Option<Value> {
         (Slot::FontSize, _) => None,
         // These show text that others hide.
         (
-            Slot::ClipsToText | Slot::Layer | Slot::Moves | Slot::AlignsRight | Slot::PictureInPart,
+            Slot::ClipsToText
+            | Slot::OfContents
+            | Slot::NoWrap
+            | Slot::OtherFlow
+            | Slot::FlexGrow
+            | Slot::Layer
+            | Slot::Moves
+            | Slot::AlignsRight
+            | Slot::PictureInPart,
             Value::Hides(is_shown),
         ) => {
             if is_shown {
@@ -171,10 +219,13 @@ pub(super) const fn perhaps(slot: Slot, value: Value) -> Option<Value> {
                 None
             }
         }
-        (_, Value::Hides(true)) => None,
+        (_, Value::Hides(true) | Value::Away(_)) => None,
         _ => Some(Value::Hides(false)),
     }
 }
+
+/// The number of slots.
+const SLOTS: usize = Slot::PictureInPart as usize + 1;
 
 /// A declaration of a rule.
 pub(super) type Found = (Slot, Rank, Value);
@@ -183,33 +234,70 @@ pub(super) type Found = (Slot, Rank, Value);
 #[derive(Debug)]
 pub(crate) struct Cascade {
     /// A bit for each slot with a declaration, and for each slot that contributes to hiding the text.
-    declared: u64,
-    hides: u64,
+    declared: u128,
+    hides: u128,
+    /// The rank of the declaration that resets all others.
+    reset: Option<Rank>,
     /// By slot; only those of `declared`.
-    found: [(Rank, Value); 64],
+    found: [(Rank, Value); SLOTS],
 }
 
 impl Default for Cascade {
     fn default() -> Self {
-        Self { declared: 0, hides: 0, found: [(Rank::HINT, Value::Unknown); 64] }
+        Self { declared: 0, hides: 0, reset: None, found: [(Rank::HINT, Value::Unknown); SLOTS] }
     }
 }
 
 impl Cascade {
     /// Adds a declaration, which counts unless a higher one exists.
     pub(super) fn add(&mut self, slot: Slot, rank: Rank, value: Value) {
+        if self.reset.is_some_and(|reset| reset > rank) {
+            return;
+        }
+        if slot == Slot::All {
+            self.reset_to(rank, value);
+            return;
+        }
         let (bit, there) = (1 << slot as u32, &mut self.found[slot as usize]);
         if self.declared & bit != 0 && there.0 > rank {
             return;
         }
         self.declared |= bit;
         *there = (rank, value);
-        self.hides = if value == Value::Hides(true) { self.hides | bit } else { self.hides & !bit };
+        self.hides = if matches!(value, Value::Hides(true) | Value::High(_) | Value::Away(_)) {
+            self.hides | bit
+        } else {
+            self.hides & !bit
+        };
+    }
+
+    /// Removes all declarations of this rank and lower ones, but with [`Value::Inherit`] not those of attributes.
+    fn reset_to(&mut self, rank: Rank, value: Value) {
+        let is_kept = |there: Rank| there > rank || value == Value::Inherit && there.origin == Origin::Hint;
+        for (at, (there, _)) in self.found.iter().enumerate() {
+            if !is_kept(*there) {
+                let bit = 1_u128 << at;
+                (self.declared, self.hides) = (self.declared & !bit, self.hides & !bit);
+            }
+        }
+        if value != Value::Inherit {
+            self.reset = Some(rank);
+        }
     }
 
     /// Removes all declarations.
     pub(super) const fn clear(&mut self) {
-        (self.declared, self.hides) = (0, 0);
+        (self.declared, self.hides, self.reset) = (0, 0, None);
+    }
+
+    /// Whether any of these slots has a declaration.
+    pub(super) const fn has_any(&self, slots: &[Slot]) -> bool {
+        let (mut mask, mut at) = (0, 0);
+        while at < slots.len() {
+            mask |= 1_u128 << slots[at] as u32;
+            at += 1;
+        }
+        self.declared & mask != 0
     }
 
     pub(super) fn get(&self, slot: Slot) -> Option<Value> {

@@ -10,8 +10,14 @@ pub(crate) type Colour = [u8; 3];
 /// The default colour of the page.
 pub(crate) const PAGE: Colour = [255; 3];
 
+/// The default colour of letters.
+pub(crate) const PLAIN_INK: Colour = [0; 3];
+
 /// Opacity below which a colour is invisible.
 pub(super) const FAINT: f32 = 0.05;
+
+/// Opacity from which on a colour counts as opaque.
+const DENSE: f32 = 0.9;
 
 /// Levels of `light-dark()`.
 const MAX_DEPTH: usize = 8;
@@ -20,6 +26,8 @@ const MAX_DEPTH: usize = 8;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Paint {
     Opaque(Colour),
+    /// With an opacity, of 255.
+    Partly(Colour, u8),
     Transparent,
 }
 
@@ -32,17 +40,36 @@ pub(super) fn paint(text: &str) -> Option<Paint> {
         let Some(list) = text.strip_prefix("light-dark(") else { break };
         text = arguments(without_end(list)).next()?;
     }
+    if let Some((name, list)) = text.split_once('(') {
+        let list = without_end(list).trim_start();
+        return match list.strip_prefix("from ") {
+            Some(origin) => of_origin(origin),
+            None if name == "color-mix" => of_mixture(list),
+            None => of_function(name, list),
+        };
+    }
+    of_word(text)
+}
+
+/// A colour by its name or digits.
+fn of_word(text: &str) -> Option<Paint> {
     if let Some(digits) = text.strip_prefix('#') {
         return of_digits(digits);
-    }
-    if let Some((name, list)) = text.split_once('(') {
-        return of_function(name, without_end(list));
     }
     match text {
         "transparent" => Some(Paint::Transparent),
         // System colours of a light page.
-        "canvas" | "window" | "field" | "-moz-default-background-color" => Some(Paint::Opaque(PAGE)),
-        "canvastext" | "windowtext" | "fieldtext" => Some(Paint::Opaque([0; 3])),
+        "canvas"
+        | "window"
+        | "field"
+        | "menu"
+        | "infobackground"
+        | "highlighttext"
+        | "accentcolortext"
+        | "-moz-default-background-color" => Some(Paint::Opaque(PAGE)),
+        "canvastext" | "windowtext" | "fieldtext" | "menutext" | "infotext" | "buttontext" => {
+            Some(Paint::Opaque([0; 3]))
+        }
         name => match parse_named_color(name) {
             Ok((red, green, blue)) => Some(Paint::Opaque([red, green, blue])),
             // Old HTML omits the mark.
@@ -59,7 +86,64 @@ fn without_end(list: &str) -> &str {
 /// Three or six digits, and one or two more for opacity.
 fn of_digits(digits: &str) -> Option<Paint> {
     let (red, green, blue, alpha) = parse_hash_color(digits.as_bytes()).ok()?;
-    Some(if alpha < FAINT { Paint::Transparent } else { Paint::Opaque([red, green, blue]) })
+    Some(with_opacity([red, green, blue], alpha))
+}
+
+/// A colour with an opacity, up to 1.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
+fn with_opacity(colour: Colour, opacity: f32) -> Paint {
+    if opacity < FAINT {
+        Paint::Transparent
+    } else if opacity >= DENSE {
+        Paint::Opaque(colour)
+    } else {
+        Paint::Partly(colour, (opacity.clamp(0.0, 1.0) * 255.0).round() as u8)
+    }
+}
+
+/// A colour made of another one, if only the opacity differs.
+fn of_origin(text: &str) -> Option<Paint> {
+    let (channels, opacity) = text.split_once('/').unwrap_or((text, "1"));
+    let mut all = channels.split_ascii_whitespace();
+    let origin = of_word(all.next()?)?;
+    let is_same = all.all(|channel| channel.len() == 1 && channel.bytes().all(|b| b"rgbhslwc".contains(&b)));
+    let opacity = number(opacity).filter(|_| is_same)?;
+    match origin {
+        Paint::Opaque(colour) => Some(with_opacity(colour, opacity)),
+        _ => None,
+    }
+}
+
+/// A mixture of two colours of which one is nearly nothing, or which are alike.
+fn of_mixture(list: &str) -> Option<Paint> {
+    let mut shares = arguments(list).skip(1).map(|part| {
+        let share = words(part).find(|word| word.ends_with('%')).map(number);
+        Some((words(part).find_map(of_word)?, share))
+    });
+    let ((first, share), (second, other)) = (shares.next()??, shares.next()??);
+    let share = match (share, other) {
+        (None, None) => 0.5,
+        (Some(share), None) => share?,
+        (None, Some(other)) => 1.0 - other?,
+        (Some(share), Some(other)) => share? / (share? + other?),
+    };
+    match (first, second) {
+        (Paint::Opaque(a), Paint::Opaque(b)) if share >= DENSE || alike(a, b) => Some(Paint::Opaque(a)),
+        (_, Paint::Opaque(b)) if share <= 1.0 - DENSE => Some(Paint::Opaque(b)),
+        (Paint::Transparent, Paint::Transparent) => Some(Paint::Transparent),
+        (Paint::Opaque(colour), Paint::Transparent) => Some(with_opacity(colour, share)),
+        (Paint::Transparent, Paint::Opaque(colour)) => Some(with_opacity(colour, 1.0 - share)),
+        _ => None,
+    }
+}
+
+/// A translucent colour in front of another one.
+pub(crate) fn over(colour: Colour, opacity: u8, behind: Colour) -> Colour {
+    let mix = |front: u8, back: u8| {
+        let sum = u32::from(front) * u32::from(opacity) + u32::from(back) * u32::from(255 - opacity);
+        u8::try_from(sum / 255).unwrap_or(u8::MAX)
+    };
+    [0, 1, 2].map(|at| mix(colour[at], behind[at]))
 }
 
 fn of_function(name: &str, list: &str) -> Option<Paint> {
@@ -68,7 +152,8 @@ fn of_function(name: &str, list: &str) -> Option<Paint> {
     let mut numbers = list.split([',', ' ', '/', '\t', '\n', '\r']).filter(|n| !n.is_empty());
     let mut next = || numbers.next();
     let (first, second, third) = (next()?, next()?, next()?);
-    if next().and_then(number).is_some_and(|alpha| alpha < FAINT) {
+    let opacity = next().and_then(number).unwrap_or(1.0);
+    if opacity < FAINT {
         return Some(Paint::Transparent);
     }
     // A channel as a share of its maximum.
@@ -92,7 +177,7 @@ fn of_function(name: &str, list: &str) -> Option<Paint> {
         _ => return None,
     };
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
-    Some(Paint::Opaque(colour.map(|c| (c.clamp(0.0, 1.0) * 255.0).round() as u8)))
+    Some(with_opacity(colour.map(|c| (c.clamp(0.0, 1.0) * 255.0).round() as u8), opacity))
 }
 
 /// A white, black or grey colour in a space of lightness and two axes, or of chroma and hue; `None` for other colours. Extreme lightness is
@@ -170,6 +255,10 @@ mod tests {
             "lab(100 0 0)",
             "oklch(1 0 none)",
             "lch(100% 20 40)",
+            "rgb(from white r g b)",
+            "color-mix(in srgb, white 95%, black)",
+            "color-mix(in lab, #fff, snow)",
+            "HighlightText",
             "color(srgb 1 1 1)",
             "light-dark(#fff, #000)",
             "light-dark(light-dark(white, red), #000)",
@@ -184,6 +273,8 @@ mod tests {
             ("hwb(120 0% 0%)", Some([0, 255, 0])),
             ("hotpink", Some([255, 105, 180])),
             ("color-mix(in srgb, red, blue)", None),
+            ("color-mix(in srgb, red)", None),
+            ("rgb(from white 0 g b)", None),
             ("lab(50 60 60)", None),
             ("rgb(", None),
             ("hsl(a b c)", None),
@@ -192,7 +283,17 @@ mod tests {
         ] {
             assert_eq!(paint(other), expected.map(Paint::Opaque), "{other}");
         }
-        for transparent in ["transparent", "#0000", "rgb(1 2 3 / 0%)", "hsla(0,0%,0%,0)", "#ffffff00"] {
+        assert_eq!(paint("rgb(1 2 3 / 50%)"), Some(Paint::Partly([1, 2, 3], 128)));
+        assert_eq!(over([0; 3], 128, [255; 3]), [127; 3]);
+        for transparent in [
+            "color-mix(in srgb, red, transparent 99%)",
+            "rgb(from red r g b / 0)",
+            "transparent",
+            "#0000",
+            "rgb(1 2 3 / 0%)",
+            "hsla(0,0%,0%,0)",
+            "#ffffff00",
+        ] {
             assert_eq!(paint(transparent), Some(Paint::Transparent), "{transparent}");
         }
     }

@@ -172,6 +172,18 @@ fn plain(input: &mut Parser<'_>) -> String {
     }
 }
 
+/// `all`. An element that is reset is no block, but with `revert` it is what it was.
+fn resets(value: &str, set: &mut dyn FnMut(Slot, Value)) {
+    let is = |word: &str| value.eq_ignore_ascii_case(word);
+    if is("revert") {
+        set(Slot::All, Value::Inherit);
+    } else if is("unset") || is("initial") || is("inherit") {
+        set(Slot::All, Value::Hides(false));
+        set(Slot::Block, Value::Hides(false));
+        set(Slot::Parts, Value::Hides(false));
+    }
+}
+
 /// Letters of the longest property that is read.
 const LONGEST: usize = 25;
 
@@ -189,6 +201,8 @@ fn read(property: &str, value: &str, scope: Scope<'_>, emit: &mut dyn FnMut(Decl
     let name = str::from_utf8(name).unwrap_or_default();
     if matches!(name, "animation" | "animation-name" | "-webkit-animation" | "-webkit-animation-name") {
         set(Slot::Moves, Value::Hides(scope.animates(value)));
+    } else if name == "all" {
+        resets(value.trim_end(), &mut set);
     } else if is_of_paint(name) {
         paints(name, value.trim_end(), &mut set);
     } else if is_of_place(name) {

@@ -4,9 +4,12 @@
 use super::cascade::{Cascade, Rank, Slot, Value, WHOLE};
 use super::colour::Colour;
 use super::declaration::Attributes;
+use super::drawing;
+use super::flow::{Flow, LineHeight, line_height};
 use super::painting::legacy_colour;
-use super::place::is_small;
+use super::place::{is_small, legacy_size};
 use super::sheet::Sheet;
+use super::shift::{Shift, holds_fixed, is_back};
 use super::tree::Node;
 use super::vars::Scope;
 use crate::names::{has_background, is_block, is_undisplayed};
@@ -22,6 +25,24 @@ pub(crate) enum Ink {
     Unknown,
 }
 
+/// The colour behind an element.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Backdrop {
+    Of(Colour),
+    /// A translucent one, with an opacity of 255, in front of that behind the outer element.
+    Over(Colour, u8),
+    /// That of its letters.
+    OfLetters,
+    Unknown,
+}
+
+impl Backdrop {
+    /// Whether nothing is visible through it.
+    pub(crate) const fn covers(self) -> bool {
+        !matches!(self, Self::Unknown | Self::Over(..))
+    }
+}
+
 /// The size of letters, in 64ths of a pixel, or of the outer size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Size {
@@ -32,6 +53,12 @@ pub(crate) enum Size {
 /// State that elements of a page share: memory, and cached `style` attributes.
 #[derive(Debug, Default)]
 pub(crate) struct PageState {
+    /// Whether the next element stands in one that cuts it off.
+    pub(crate) is_cut: bool,
+    /// Whether it stands in a drawing.
+    pub(crate) is_drawn: bool,
+    /// Whether it is a box in a flex container or grid.
+    pub(crate) is_item: bool,
     cascade: Cascade,
     attributes: Attributes,
 }
@@ -47,6 +74,8 @@ pub(crate) struct Style {
     pub(crate) escapes: bool,
     /// Whether inner boxes have their place in it.
     pub(crate) is_container: bool,
+    /// Its move from the place where it is written.
+    pub(crate) shift: Shift,
     /// Whether the first lines of blocks in it begin outside of every window.
     pub(crate) indent: Option<bool>,
     /// Whether it is a block, if its style decides that.
@@ -75,8 +104,8 @@ pub(crate) struct Style {
     pub(crate) fill: Option<Option<Ink>>,
     /// The shadow and the outline of letters, by which they may be visible if they are not drawn.
     pub(crate) outlines: [Option<Ink>; 2],
-    /// The colour behind it; `Some(None)` if it is unknown.
-    pub(crate) background: Option<Option<Colour>>,
+    /// The colour behind it.
+    pub(crate) background: Option<Backdrop>,
     /// Whether it stands behind its outer element.
     pub(crate) behind: bool,
     /// Whether its content stands in front of it.
@@ -85,6 +114,11 @@ pub(crate) struct Style {
     pub(crate) lays_out: Option<bool>,
     /// Its number among such boxes.
     pub(crate) order: i16,
+    /// The height of its lines, and whether only the author breaks them.
+    pub(crate) line: Option<LineHeight>,
+    pub(crate) no_wrap: Option<bool>,
+    /// Its place among lines, if it may be cut off or cuts off others.
+    pub(crate) flow: Flow,
     /// Whether its letters are forced to read from right to left.
     pub(crate) reversed: Option<bool>,
 }
@@ -92,7 +126,7 @@ pub(crate) struct Style {
 impl Style {
     /// Reads the attributes of a start tag, and the rules of `sheet` for the element.
     pub(crate) fn of(tag: &Tag, sheet: &Sheet, node: Option<&Node>, known: &mut PageState) -> Self {
-        let PageState { cascade, attributes } = known;
+        let PageState { is_cut, is_drawn, is_item, cascade, attributes } = known;
         cascade.clear();
         let mut is_styled = sheet.apply(tag, node, cascade);
         if is_undisplayed(tag) {
@@ -113,6 +147,9 @@ impl Style {
                 }
                 local_name!("hidden") => hint(Slot::NotDisplayed, Value::Hides(true)),
                 local_name!("color") if tag.name == local_name!("font") => colour(Slot::Colour),
+                local_name!("size") if tag.name == local_name!("font") => {
+                    legacy_size(value).into_iter().for_each(|size| hint(Slot::FontSize, size));
+                }
                 local_name!("text") if tag.name == local_name!("body") => colour(Slot::Colour),
                 // Links have their own colour.
                 local_name!("href") if tag.name == local_name!("a") => hint(Slot::Colour, Value::Unknown),
@@ -123,11 +160,34 @@ impl Style {
                 local_name!("height") if is_picture(&tag.name) => hint(Slot::Height, is_small(value)),
                 local_name!("bgcolor") if has_background(&tag.name) => colour(Slot::Background),
                 local_name!("background") if has_background(&tag.name) => hint(Slot::Picture, Value::Unknown),
+                _ if *is_drawn => drawing::of_attribute(&attribute.name.local, value, &mut hint),
                 _ => continue,
             }
             is_styled = true;
         }
-        if is_styled { Self::by(cascade, &tag.name) } else { Self::default() }
+        if *is_drawn && &*tag.name == "foreignobject" {
+            // Without a size it has none.
+            for (side, slot) in [("width", Slot::Width), ("height", Slot::Height)] {
+                let value = tag.attrs.iter().find(|a| &*a.name.local == side).map_or("0", |a| &a.value);
+                cascade.add(slot, Rank::HINT, is_small(value.trim()));
+            }
+            for slot in [Slot::Block, Slot::Clips] {
+                cascade.add(slot, Rank::HINT, Value::Hides(true));
+            }
+            is_styled = true;
+        }
+        if *is_item {
+            cascade.add(Slot::Item, Rank::inline(true), Value::Hides(true));
+        }
+        if !is_styled {
+            return Self::default();
+        }
+        let mut style = Self::by(cascade, &tag.name);
+        if *is_drawn {
+            style.ink = drawn_ink(cascade);
+        }
+        let has_flow = *is_cut || cascade.hides(Slot::Cuts);
+        Self { flow: if has_flow { Flow::of(cascade) } else { Flow::default() }, ..style }
     }
 
     /// The style of inserted text, which has no element.
@@ -140,25 +200,17 @@ impl Style {
             Some(Value::Hides(hides)) => Some(hides),
             _ => None,
         };
-        let ink = |slot| match cascade.get(slot) {
-            Some(Value::Colour(colour)) => Some(Ink::Of(colour)),
-            Some(Value::Transparent) => Some(Ink::Transparent),
-            Some(Value::Unknown) => Some(Ink::Unknown),
-            _ => None,
-        };
-        let outline = |slot| match cascade.get(slot) {
-            Some(Value::Hides(_)) => Some(Ink::Transparent),
-            _ => ink(slot),
-        };
+        let ink = |slot| ink(cascade, slot);
         let clips_to_text = cascade.hides(Slot::ClipsToText);
         let is_moved = cascade.hides(Slot::Moved);
         let shares = Shares::of(cascade, name);
         let (is_flat, is_container) = (is_flat(cascade, name), is_container(cascade, name));
-        Self {
+        let style = Self {
             hidden: is_hidden(cascade, name) || is_flat && is_container,
             clipped: is_flat,
             escapes: cascade.hides(Slot::OutOfFlow),
             is_container,
+            shift: Shift::of(cascade, is_box(cascade, name)),
             indent: flag(Slot::Indent).map(|indent| indent && !cascade.hides(Slot::PaddingLeft)),
             is_box: if is_box(cascade, name) { Some(true) } else { flag(Slot::Block) },
             right_to_left: flag(Slot::RightToLeft),
@@ -177,34 +229,93 @@ impl Style {
                 Some(Value::Inherit) => Some(None),
                 _ => ink(Slot::Fill).map(Some),
             },
-            outlines: [
-                outline(Slot::Shadow),
-                match (outline(Slot::Stroke), flag(Slot::StrokeWidth)) {
-                    (None, None) => None,
-                    (Some(ink), Some(false)) => Some(ink),
-                    _ => Some(Ink::Transparent),
-                },
-            ],
+            outlines: outlines(cascade),
             background: background(cascade),
             behind: is_moved && cascade.hides(Slot::Behind),
             is_layer: is_moved && cascade.hides(Slot::Layer),
             lays_out: cascade.hides(Slot::LaysOut).then(|| cascade.hides(Slot::Reversed)),
             order: order(cascade),
+            line: line_height(cascade),
+            no_wrap: flag(Slot::NoWrap),
+            flow: Flow::default(),
             reversed: match (flag(Slot::Override), flag(Slot::RightToLeft)) {
                 (Some(true), direction) => Some(direction == Some(true)),
                 _ => None,
             },
+        };
+        if cascade.hides(Slot::OfContents) { style.of_contents() } else { style }
+    }
+
+    /// Of an element without a box (`display: contents`): only inner elements inherit from it.
+    fn of_contents(self) -> Self {
+        Self {
+            hidden: false,
+            clipped: false,
+            escapes: false,
+            is_container: false,
+            shift: Shift::default(),
+            is_box: Some(false),
+            is_apart: false,
+            opacity: None,
+            scale: None,
+            background: None,
+            behind: false,
+            is_layer: false,
+            lays_out: None,
+            flow: Flow::default(),
+            ..self
         }
     }
 }
 
+/// The paint of letters.
+fn ink(cascade: &Cascade, slot: Slot) -> Option<Ink> {
+    match cascade.get(slot) {
+        Some(Value::Colour(colour)) => Some(Ink::Of(colour)),
+        Some(Value::Transparent) => Some(Ink::Transparent),
+        Some(Value::Unknown) => Some(Ink::Unknown),
+        _ => None,
+    }
+}
+
+/// The paint of letters in a drawing.
+fn drawn_ink(cascade: &Cascade) -> Option<Ink> {
+    if let Some(Value::Share(share)) = cascade.get(Slot::DrawnOpacity)
+        && is_faint(share)
+    {
+        return Some(Ink::Transparent);
+    }
+    match cascade.get(Slot::Drawn)? {
+        Value::Colour(colour) => Some(Ink::Of(colour)),
+        Value::Transparent => Some(Ink::Transparent),
+        Value::Unknown => Some(Ink::Unknown),
+        _ => None,
+    }
+}
+
+/// The shadow and the outline of letters.
+fn outlines(cascade: &Cascade) -> [Option<Ink>; 2] {
+    let outline = |slot| match cascade.get(slot) {
+        Some(Value::Hides(_)) => Some(Ink::Transparent),
+        _ => ink(cascade, slot),
+    };
+    let stroke = match (outline(Slot::Stroke), cascade.get(Slot::StrokeWidth)) {
+        (None, None) => None,
+        (Some(ink), Some(Value::Hides(false))) => Some(ink),
+        _ => Some(Ink::Transparent),
+    };
+    [outline(Slot::Shadow), stroke]
+}
+
 /// The colour behind an element.
-fn background(cascade: &Cascade) -> Option<Option<Colour>> {
+fn background(cascade: &Cascade) -> Option<Backdrop> {
     match (cascade.get(Slot::Picture), cascade.get(Slot::Background)) {
-        (Some(Value::Colour(_)), _) if cascade.hides(Slot::PictureInPart) => Some(None),
-        (Some(Value::Colour(colour)), _) => Some(Some(colour)),
-        (Some(Value::Unknown), _) | (_, Some(Value::Unknown)) => Some(None),
-        (_, Some(Value::Colour(colour))) => Some(Some(colour)),
+        (Some(Value::Colour(_)), _) if cascade.hides(Slot::PictureInPart) => Some(Backdrop::Unknown),
+        (Some(Value::Colour(colour)), _) => Some(Backdrop::Of(colour)),
+        (Some(Value::Unknown), _) | (_, Some(Value::Unknown)) => Some(Backdrop::Unknown),
+        (_, Some(Value::Colour(colour))) => Some(Backdrop::Of(colour)),
+        (_, Some(Value::Partly(colour, opacity))) => Some(Backdrop::Over(colour, opacity)),
+        (_, Some(Value::OfLetters)) => Some(Backdrop::OfLetters),
         _ => None,
     }
 }
@@ -238,8 +349,10 @@ fn is_picture(name: &LocalName) -> bool {
 
 /// Whether sizes apply to an element: not to inline ones, and a cell grows with its content.
 fn is_box(cascade: &Cascade, name: &LocalName) -> bool {
+    let is_cut_item = || cascade.hides(Slot::Item) && cascade.hides(Slot::Clips);
     cascade.hides(Slot::Float)
         || cascade.hides(Slot::OutOfFlow)
+        || is_cut_item()
         || match cascade.get(Slot::Block) {
             Some(value) => value == Value::Hides(true),
             None => is_block(name),
@@ -297,42 +410,31 @@ fn is_flat(cascade: &Cascade, name: &LocalName) -> bool {
     let heights = [Slot::Height, Slot::MaxHeight, Slot::LineHeight];
     let is_low = heights.into_iter().any(hides) && !hides(Slot::MinHeight) && !hides(Slot::PaddingBottom);
     let is_thin = (hides(Slot::Width) || hides(Slot::MaxWidth)) && !hides(Slot::MinWidth);
+    let has_height = matches!(cascade.get(Slot::Height), Some(value) if value != Value::Inherit);
+    let is_empty =
+        hides(Slot::Sized) && !has_height && !hides(Slot::MinHeight) && !hides(Slot::PaddingBottom);
+    let is_item = hides(Slot::Item) && hides(Slot::FlexBasis) && !hides(Slot::FlexGrow);
+    let is_shrunk = is_item && !hides(Slot::MinWidth) && !hides(Slot::MinHeight);
     // An animation may enlarge it after a while.
-    cuts && (is_low || is_thin || hides(Slot::IndentOut)) && !hides(Slot::Moves)
+    cuts && (is_empty || is_shrunk || is_low || is_thin || hides(Slot::IndentOut)) && !hides(Slot::Moves)
 }
 
 /// Whether inner boxes with a place of their own have it in an element (CSS Positioned Layout Module Level 3, 2.1).
 fn is_container(cascade: &Cascade, name: &LocalName) -> bool {
-    let sets = |slot| cascade.get(slot).is_some_and(|value| value != Value::Inherit);
-    let anyhow = [Slot::Transform, Slot::Translate, Slot::Scale, Slot::Rotate, Slot::Filter];
-    let is_moved = cascade.hides(Slot::Moved) || cascade.hides(Slot::Contains);
-    is_moved || anyhow.into_iter().any(sets) || *name == local_name!("svg")
+    cascade.hides(Slot::Moved) || holds_fixed(cascade) || *name == local_name!("svg")
 }
 
-/// Whether an element takes no space, or only space that nobody sees.
+/// Whether an element takes no space, or only space that nobody sees, in any place.
 fn is_hidden(cascade: &Cascade, name: &LocalName) -> bool {
     let hides = |slot| cascade.hides(slot);
-    // The left side and the top decide where a box is.
-    let is_auto = |slot| matches!(cascade.get(slot), None | Some(Value::Inherit));
-    let moves = |first, second| hides(first) || is_auto(first) && hides(second);
-    // A box that begins far to the left of its end shows text at that end.
-    let is_at_end = hides(Slot::AlignsRight) || hides(Slot::RightToLeft);
-    let is_left =
-        moves(Slot::Left, Slot::Right) && !(is_at_end && !is_auto(Slot::Right) && !hides(Slot::Right));
-    let is_moved = hides(Slot::Moved) && (is_left || moves(Slot::Top, Slot::Bottom));
-    // Of these two, one brings back what the other moves away.
-    let is_back = hides(Slot::PaddingLeft) && (hides(Slot::MarginLeft) || hides(Slot::Indent));
-    let is_beside = hides(Slot::MarginLeft) && !is_at_end && !is_back;
     let anywhere = [Slot::NotDisplayed, Slot::ClipPath, Slot::Filter, Slot::Mask];
-    let in_a_box = [Slot::Transform, Slot::Translate, Slot::Rotate, Slot::ContentHidden, Slot::MarginTop];
+    let in_a_box = [Slot::Transform, Slot::Rotate, Slot::ContentHidden];
     // An animation may show its content after a while.
     if hides(Slot::Moves) && !hides(Slot::NotDisplayed) {
         return false;
     }
-    let is_away = in_a_box.into_iter().any(hides) || hides(Slot::PaddingLeft) && !is_back;
+    let is_away = in_a_box.into_iter().any(hides) || hides(Slot::PaddingLeft) && !is_back(cascade);
     anywhere.into_iter().any(hides)
-        || is_moved
-        || is_beside
         || is_box(cascade, name) && is_away
         || hides(Slot::OutOfFlow) && hides(Slot::Clip)
 }

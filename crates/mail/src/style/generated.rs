@@ -34,6 +34,21 @@ pub(super) fn content(input: &mut Parser<'_>, scope: Scope<'_>) -> Option<String
     text_of(&mut Parser::new(&resolved))
 }
 
+/// Words of a `content` property; browsers ignore one with another.
+const WORDS: [&str; 11] = [
+    "none",
+    "normal",
+    "open-quote",
+    "close-quote",
+    "no-open-quote",
+    "no-close-quote",
+    "inherit",
+    "initial",
+    "unset",
+    "revert",
+    "revert-layer",
+];
+
 fn text_of(input: &mut Parser<'_>) -> Option<String> {
     let mut text = String::new();
     while let Ok(token) = input.next() {
@@ -59,7 +74,8 @@ fn text_of(input: &mut Parser<'_>) -> Option<String> {
             }
             // The rest is for readers who listen to the page.
             Token::Delim('/' | '!') => break,
-            Token::Ident(_) | Token::UnquotedUrl(_) => (),
+            Token::Ident(word) if WORDS.iter().any(|known| word.eq_ignore_ascii_case(known)) => (),
+            Token::UnquotedUrl(_) => (),
             _ => return None,
         }
     }

@@ -232,6 +232,27 @@ pub(super) fn closing(text: &str) -> Option<usize> {
     })
 }
 
+/// The parts of a condition, separated by a word outside parentheses.
+pub(super) fn parts<'a>(condition: &'a str, word: &str) -> Vec<&'a str> {
+    let (mut all, mut start, mut depth) = (Vec::new(), 0, 0_usize);
+    for (at, b) in condition.bytes().enumerate() {
+        match b {
+            b'(' => depth += 1,
+            b')' => depth = depth.saturating_sub(1),
+            b' ' if depth == 0 => {
+                let rest = condition[at + 1..].strip_prefix(word);
+                if rest.is_some_and(|rest| rest.starts_with([' ', '('])) {
+                    all.push(condition[start..at].trim());
+                    start = at + 1 + word.len();
+                }
+            }
+            _ => (),
+        }
+    }
+    all.push(condition[start..].trim());
+    all
+}
+
 /// The functions of a list such as `rotate(3deg) scale(0)`: each name, with the text between its parentheses.
 pub(super) fn functions(text: &str) -> impl Iterator<Item = (&str, &str)> {
     let mut rest = text;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Media queries, evaluated for a reader at a desk.
 
+use super::length::{arguments, length, parts};
+
 /// Whether rules apply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Applies {
@@ -12,34 +14,48 @@ pub(super) enum Applies {
 /// Pixels of a page in many mail programs at a desk. Text for telephones is hidden there, since it repeats the page's text.
 const WIDTH: f32 = 1000.0;
 
+/// Levels of parentheses.
+const MAX_DEPTH: usize = 8;
+
 /// Evaluates a list of media queries. An empty one applies.
 pub(super) fn applies(queries: &str) -> Applies {
     let queries = queries.trim().to_ascii_lowercase();
     if queries.is_empty() {
         return Applies::Yes;
     }
-    queries.split(',').map(|query| one(query.trim())).max().unwrap_or(Applies::Yes)
-}
-
-/// A query: conditions joined by `and`, behind one `only` or `not`.
-fn one(query: &str) -> Applies {
-    let query = query.strip_prefix("only ").unwrap_or(query);
-    match query.strip_prefix("not ").map(|rest| conditions(rest.trim())) {
-        Some(Applies::Yes) => Applies::No,
-        Some(Applies::No) => Applies::Yes,
-        Some(Applies::Perhaps) => Applies::Perhaps,
-        None => conditions(query),
-    }
-}
-
-fn conditions(query: &str) -> Applies {
-    if query.contains(" or ") || query.contains("/*") || query.contains('\\') {
+    if queries.contains(['\\', '"', '\'']) || queries.contains("/*") {
         return Applies::Perhaps;
     }
-    query.split(" and ").map(|condition| simple(condition.trim())).min().unwrap_or(Applies::Perhaps)
+    arguments(&queries).map(|query| one(query, 0)).max().unwrap_or(Applies::Yes)
 }
 
-fn simple(condition: &str) -> Applies {
+/// A query: a type and conditions joined by `and`, behind one `only` or `not`; or conditions alone. At most [`MAX_DEPTH`] levels deep.
+fn one(query: &str, depth: usize) -> Applies {
+    if depth > MAX_DEPTH {
+        return Applies::Perhaps;
+    }
+    let query = query.strip_prefix("only ").unwrap_or(query);
+    if let Some(rest) = query.strip_prefix("not").filter(|rest| rest.starts_with([' ', '('])) {
+        return match joined(rest.trim(), depth) {
+            Applies::Yes => Applies::No,
+            Applies::No => Applies::Yes,
+            Applies::Perhaps => Applies::Perhaps,
+        };
+    }
+    joined(query, depth)
+}
+
+fn joined(query: &str, depth: usize) -> Applies {
+    let (all, any) = (parts(query, "and"), parts(query, "or"));
+    match (all.len(), any.len()) {
+        (1, 1) => simple(query, depth),
+        (_, 1) => all.into_iter().map(|part| simple(part, depth)).min().unwrap_or(Applies::Perhaps),
+        (1, _) => any.into_iter().map(|part| simple(part, depth)).max().unwrap_or(Applies::Perhaps),
+        _ => Applies::Perhaps,
+    }
+}
+
+fn simple(condition: &str, depth: usize) -> Applies {
     match condition {
         "all" | "screen" => return Applies::Yes,
         "print" | "speech" | "tty" | "tv" | "projection" | "handheld" | "braille" | "embossed" | "aural" => {
@@ -47,25 +63,59 @@ fn simple(condition: &str) -> Applies {
         }
         _ => (),
     }
-    let Some(feature) = condition.strip_prefix('(').and_then(|text| text.strip_suffix(')')) else {
+    let Some(inner) = condition.strip_prefix('(').and_then(|text| text.strip_suffix(')')) else {
         return Applies::Perhaps;
     };
-    let (name, value) = feature.split_once(':').unwrap_or((feature, ""));
-    let fits = match (name.trim(), pixels(value.trim())) {
-        ("prefers-color-scheme", _) if value.trim() == "light" => true,
-        ("min-width" | "min-device-width", Some(pixels)) => pixels <= WIDTH,
-        ("max-width" | "max-device-width", Some(pixels)) => pixels >= WIDTH,
-        _ => return Applies::Perhaps,
-    };
-    if fits { Applies::Yes } else { Applies::No }
+    let inner = inner.trim();
+    if inner.starts_with('(') || inner.starts_with("not") {
+        return one(inner, depth + 1);
+    }
+    feature(inner).map_or(Applies::Perhaps, |fits| if fits { Applies::Yes } else { Applies::No })
+}
+
+/// Whether a feature is that of a reader at a desk; `None` if readers differ.
+fn feature(text: &str) -> Option<bool> {
+    if text.contains(['<', '>', '=']) {
+        return range(text);
+    }
+    let (name, value) = text.split_once(':').unwrap_or((text, ""));
+    let value = value.trim();
+    match name.trim() {
+        "prefers-color-scheme" if value == "light" => Some(true),
+        "min-width" | "min-device-width" => Some(pixels(value)? <= WIDTH),
+        "max-width" | "max-device-width" => Some(pixels(value)? >= WIDTH),
+        "width" | "height" | "color" if value.is_empty() => Some(true),
+        _ => None,
+    }
+}
+
+/// A range such as `400px <= width`, `width > 30em` or `400px < width < 900px`.
+fn range(text: &str) -> Option<bool> {
+    let text = text.replace("<=", "\u{2264}").replace(">=", "\u{2265}");
+    let sides: Vec<&str> = text.split(['<', '>', '=', '\u{2264}', '\u{2265}']).map(str::trim).collect();
+    let signs: Vec<char> = text.chars().filter(|c| "<>=\u{2264}\u{2265}".contains(*c)).collect();
+    let value = |side: &str| if side == "width" { Some(WIDTH) } else { pixels(side) };
+    if sides.len() > 3 || sides.iter().filter(|side| **side == "width").count() != 1 {
+        return None;
+    }
+    let mut all = true;
+    for (at, sign) in signs.into_iter().enumerate() {
+        let (left, right) = (value(sides.get(at)?)?, value(sides.get(at + 1)?)?);
+        all &= match sign {
+            '<' => left < right,
+            '>' => left > right,
+            '\u{2264}' => left <= right,
+            '\u{2265}' => left >= right,
+            _ => (left - right).abs() < 0.5,
+        };
+    }
+    Some(all)
 }
 
 fn pixels(text: &str) -> Option<f32> {
-    let (number, unit) = [("px", 1.0), ("rem", 16.0), ("em", 16.0)]
-        .into_iter()
-        .find_map(|(unit, pixels)| text.strip_suffix(unit).map(|number| (number, pixels)))
-        .unwrap_or((text, 1.0));
-    Some(number.trim().parse::<f32>().ok()? * unit)
+    // Shares of the window depend on it.
+    let depends = || text.contains('%') || text.contains('v') || text.contains("lh");
+    length(text).filter(|_| !text.is_empty() && !depends())
 }
 
 #[cfg(test)]
@@ -94,7 +144,28 @@ mod tests {
             ("not print", Yes),
             ("not not print", Perhaps),
             ("(prefers-color-scheme:light)", Yes),
-            ("(width > 5px)", Perhaps),
+            ("(width > 5px)", Yes),
+            ("(width>=600px)", Yes),
+            ("(width<600px)", No),
+            ("(400px <= width <= 900px)", No),
+            ("(400px<width<=62.5em)", Yes),
+            ("(width = 1000px)", Yes),
+            ("(height > 5px)", Perhaps),
+            ("(width > 5vw)", Perhaps),
+            ("(width > height > 5px)", Perhaps),
+            ("(min-width: calc(10px * 2))", Yes),
+            ("(max-width: 100pt)", No),
+            ("(min-width: 1cm)", Yes),
+            ("(min-width:480px) or (print)", Yes),
+            ("(max-width:600px) or (min-width:900px)", Yes),
+            ("not (max-width:600px)", Yes),
+            ("(not (max-width:600px))", Yes),
+            ("((min-width:1px) and (max-width:600px))", No),
+            ("screen and (not (min-width:600px))", No),
+            ("(color)", Yes),
+            ("(width)", Yes),
+            ("(hover: hover)", Perhaps),
+            ("(min-width:1px) and (max-width:9px) or (color)", Perhaps),
             ("print, (orientation: portrait)", Perhaps),
         ] {
             assert_eq!(applies(query), expected, "{query}");

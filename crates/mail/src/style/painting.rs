@@ -2,8 +2,9 @@
 //! The paint of letters, and the background.
 
 use super::cascade::{Slot, Value};
-use super::colour::{Colour, PAGE, Paint, alike, of_gradient, paint};
-use super::length::{closing, functions, length, number, words};
+use super::colour::{Colour, PAGE, PLAIN_INK, Paint, alike, of_gradient, paint};
+use super::length::{AWAY, closing, functions, length, number, words};
+use super::place::share;
 use cssparser::color::parse_named_color;
 
 pub(super) fn is_of_paint(name: &str) -> bool {
@@ -17,6 +18,9 @@ pub(super) fn is_of_paint(name: &str) -> bool {
             | "background-size"
             | "background-repeat"
             | "box-shadow"
+            | "fill"
+            | "fill-opacity"
+            | "stroke"
             | "-webkit-background-clip"
             | "-webkit-text-fill-color"
             | "-webkit-text-stroke"
@@ -37,11 +41,18 @@ pub(super) fn paints(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) 
     let is_none = word("none") || word("transparent") || word("inherit") || word("initial") || word("unset");
     match name {
         "color" if is_around => set(Slot::Colour, Value::Inherit),
+        "color" if word("initial") => set(Slot::Colour, Value::Colour(PLAIN_INK)),
         "color" if is_invalid(value) => (),
         "color" => set(Slot::Colour, ink(value)),
         "-webkit-text-fill-color" if is_around => set(Slot::Fill, Value::Inherit),
         "-webkit-text-fill-color" if is_invalid(value) => (),
         "-webkit-text-fill-color" => set(Slot::Fill, ink(value)),
+        "fill" => set(Slot::Drawn, fill(&value.to_ascii_lowercase())),
+        "fill-opacity" => set(Slot::DrawnOpacity, share(number(value))),
+        "stroke" => {
+            set(Slot::Stroke, if is_none { Value::Hides(true) } else { outline(value) });
+            set(Slot::StrokeWidth, Value::Hides(false));
+        }
         "text-shadow" => set(Slot::Shadow, outline(value)),
         "-webkit-text-stroke" => {
             set(Slot::Stroke, outline(value));
@@ -61,7 +72,8 @@ pub(super) fn paints(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) 
         "background-size" | "background-repeat" => set(Slot::PictureInPart, Value::Hides(is_of_part(value))),
         "background-image" => set(Slot::Picture, picture(value)),
         "background-color" if is_none => set(Slot::Background, Value::Inherit),
-        "background-color" if is_invalid(value) && !word("currentcolor") => (),
+        "background-color" if word("currentcolor") => set(Slot::Background, Value::OfLetters),
+        "background-color" if is_invalid(value) => (),
         "background-color" => set(Slot::Background, backdrop(value)),
         _ => {
             set(Slot::Picture, picture(value));
@@ -71,8 +83,10 @@ pub(super) fn paints(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) 
             set(Slot::PictureInPart, Value::Hides(size || words(value).any(is_of_part)));
             let behind = match words(value).find_map(paint) {
                 _ if is_none => Value::Inherit,
-                Some(Paint::Opaque(colour)) => Value::Colour(colour),
-                Some(Paint::Transparent) => Value::Inherit,
+                None if words(value).any(|word| word.eq_ignore_ascii_case("currentcolor")) => {
+                    Value::OfLetters
+                }
+                Some(paint) => of_backdrop(paint),
                 None if is_of_picture(value) => Value::Inherit,
                 None => Value::Unknown,
             };
@@ -177,7 +191,7 @@ fn picture(value: &str) -> Value {
     match of_gradient(value) {
         Some(Paint::Opaque(colour)) => Value::Colour(colour),
         Some(Paint::Transparent) => Value::Inherit,
-        None => Value::Unknown,
+        Some(Paint::Partly(..)) | None => Value::Unknown,
     }
 }
 
@@ -185,10 +199,14 @@ fn picture(value: &str) -> Value {
 fn outline(value: &str) -> Value {
     let is_no_length = |word: &&str| number(word).is_none();
     let colour = |word| match paint(word) {
-        Some(Paint::Opaque(colour)) => Some(colour),
+        Some(Paint::Opaque(colour) | Paint::Partly(colour, _)) => Some(colour),
         _ => None,
     };
     let colours = || words(value).filter(is_no_length).filter_map(colour);
+    // A shadow that far away is not that of a letter that somebody sees.
+    if words(value).any(|word| length(word).is_some_and(|pixels| pixels.abs() >= AWAY)) {
+        return Value::Hides(true);
+    }
     let distinct = colours().find(|&colour| !alike(colour, PAGE)).or_else(|| colours().next());
     distinct.map_or(Value::Hides(true), Value::Colour)
 }
@@ -200,10 +218,23 @@ fn has_width(value: &str) -> bool {
     })
 }
 
+/// The colour of letters in a drawing.
+fn fill(value: &str) -> Value {
+    match value {
+        "none" => Value::Transparent,
+        "inherit" | "unset" => Value::Inherit,
+        _ => match paint(value) {
+            Some(Paint::Opaque(colour) | Paint::Partly(colour, _)) => Value::Colour(colour),
+            Some(Paint::Transparent) => Value::Transparent,
+            None => Value::Unknown,
+        },
+    }
+}
+
 /// The paint of letters with this colour.
 pub(super) fn ink(text: &str) -> Value {
     match paint(text) {
-        Some(Paint::Opaque(colour)) => Value::Colour(colour),
+        Some(Paint::Opaque(colour) | Paint::Partly(colour, _)) => Value::Colour(colour),
         Some(Paint::Transparent) => Value::Transparent,
         None => Value::Unknown,
     }
@@ -242,9 +273,13 @@ pub(super) fn legacy_colour(text: &str) -> Option<Colour> {
 
 /// The background with this colour.
 pub(super) fn backdrop(text: &str) -> Value {
-    match paint(text) {
-        Some(Paint::Opaque(colour)) => Value::Colour(colour),
-        Some(Paint::Transparent) => Value::Inherit,
-        None => Value::Unknown,
+    paint(text).map_or(Value::Unknown, of_backdrop)
+}
+
+const fn of_backdrop(paint: Paint) -> Value {
+    match paint {
+        Paint::Opaque(colour) => Value::Colour(colour),
+        Paint::Partly(colour, opacity) => Value::Partly(colour, opacity),
+        Paint::Transparent => Value::Inherit,
     }
 }

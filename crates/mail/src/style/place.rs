@@ -3,11 +3,10 @@
 
 use super::cascade::{Slot, Value, WHOLE};
 use super::colour::FAINT;
-use super::length::{AWAY, FAR, PLAIN, functions, length, number, words};
-use super::shape::{clips_all, cuts_all, scale_of, transforms_away, turns_edge_on};
-
-/// Pixels of a box below which no letter in it is readable.
-const FLAT: f32 = 5.0;
+use super::flow::{FLAT, breaks_nowhere, extent, height_of_lines, in_64ths, is_high, lines_of_font};
+use super::length::{PLAIN, functions, length, number, words};
+use super::shape::{clips_all, cuts_all, scale_of, transformed, turns_edge_on};
+use super::sides::{leaves, sides};
 
 /// Pixels of blur from which on no letter is readable.
 const BLURRED: f32 = 20.0;
@@ -21,16 +20,17 @@ pub(super) fn is_of_place(name: &str) -> bool {
         | "inset-inline" | "inset-block" | "inset-inline-start" | "inset-inline-end" | "inset-block-start" | "inset-block-end"
         | "padding" | "padding-left" | "padding-inline" | "padding-inline-start" | "padding-bottom" | "padding-block" | "padding-block-end"
         | "margin-inline" | "margin-inline-start" | "margin-block" | "margin-block-start" | "translate" | "scale" | "rotate"
-        | "zoom" | "filter" | "-webkit-filter" | "-webkit-clip-path" | "-webkit-transform" | "-moz-transform"
-        | "flex-direction" | "flex-flow" | "-webkit-flex-direction" | "-webkit-flex-flow" | "order" | "-webkit-order"
-        | "contain" | "content-visibility" | "z-index" | "direction" | "unicode-bidi")
+        | "zoom" | "filter" | "-webkit-filter" | "-webkit-clip-path" | "-webkit-transform"
+        | "flex" | "flex-basis" | "flex-grow" | "-webkit-flex" | "flex-direction" | "flex-flow" | "-webkit-flex-direction" | "-webkit-flex-flow" | "order" | "-webkit-order"
+        | "margin-bottom" | "margin-block-end" | "padding-top" | "padding-block-start" | "white-space" | "text-wrap" | "text-wrap-mode"
+        | "writing-mode" | "columns" | "column-count" | "column-width" | "align-content" | "contain" | "content-visibility" | "z-index" | "direction" | "unicode-bidi")
 }
 
 /// Whether browsers accept such a value; they ignore declarations with invalid ones. A value that depends on others counts as valid.
-fn is_valid(name: &str, value: &str) -> bool {
+pub(super) fn is_valid(name: &str, value: &str) -> bool {
     let is_of_all = matches!(value, "inherit" | "initial" | "unset" | "revert" | "revert-layer");
     let known: Option<&[&str]> = match name {
-        "transform" | "-webkit-transform" | "-moz-transform" => Some(&MOVES),
+        "transform" | "-webkit-transform" => Some(&MOVES),
         "filter" | "-webkit-filter" => Some(&FILTERS),
         "clip-path" | "-webkit-clip-path" => Some(&SHAPES),
         _ => None,
@@ -121,16 +121,8 @@ pub(super) fn places(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) 
     if !is_valid(name, value) {
         return;
     }
-    let below = |bound: f32| Value::Hides(length(value).is_some_and(|pixels| pixels < bound));
     match name {
-        "display" => {
-            // Table columns have no content.
-            let is_none = matches!(value, "none" | "table-column" | "table-column-group");
-            set(Slot::NotDisplayed, Value::Hides(is_none));
-            set(Slot::Block, Value::Hides(is_block(value)));
-            set(Slot::Parts, parts_words(value));
-            set(Slot::LaysOut, Value::Hides(lays_out(value)));
-        }
+        "display" => displays(value, set),
         "visibility" => set(
             Slot::Invisible,
             match value {
@@ -140,17 +132,25 @@ pub(super) fn places(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) 
             },
         ),
         "opacity" => set(Slot::Faint, share(number(value))),
-        "height" | "block-size" => set(Slot::Height, below(FLAT)),
-        "max-height" | "max-block-size" => set(Slot::MaxHeight, below(FLAT)),
+        "height" | "block-size" => set(Slot::Height, extent(value, FLAT)),
+        "max-height" | "max-block-size" => set(Slot::MaxHeight, extent(value, FLAT)),
         "min-height" | "min-block-size" => set(Slot::MinHeight, is_high(value)),
         "min-width" | "min-inline-size" => set(Slot::MinWidth, is_high(value)),
-        "width" | "inline-size" => set(Slot::Width, below(FLAT)),
-        "max-width" | "max-inline-size" => set(Slot::MaxWidth, below(FLAT)),
-        // A bare number is a multiple of the letters' size.
-        "line-height" => set(Slot::LineHeight, below(0.1)),
+        "width" | "inline-size" => set(Slot::Width, extent(value, FLAT)),
+        "max-width" | "max-inline-size" => set(Slot::MaxWidth, extent(value, FLAT)),
+        "line-height" => set(Slot::LineHeight, height_of_lines(value)),
+        "white-space" | "text-wrap" | "text-wrap-mode" => set(Slot::NoWrap, breaks_nowhere(value)),
+        "writing-mode" => set(Slot::OtherFlow, unless(value, "horizontal-tb")),
+        "columns" | "column-count" | "column-width" => set(Slot::OtherFlow, unless(value, "auto")),
+        "align-content" => set(Slot::OtherFlow, unless(value, "normal")),
         "position" | "float" | "text-align" | "direction" | "unicode-bidi" => flows(name, value, set),
         "clip" => set(Slot::Clip, Value::Hides(clips_all(value))),
-        "font" | "font-size" => set(Slot::FontSize, letters(name, value)),
+        "font" | "font-size" => {
+            set(Slot::FontSize, letters(name, value));
+            if name == "font" {
+                set(Slot::LineHeight, lines_of_font(value));
+            }
+        }
         "letter-spacing" => set(
             Slot::LetterSpacing,
             match value {
@@ -160,18 +160,35 @@ pub(super) fn places(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) 
             },
         ),
         _ if name.contains("flex") || name.ends_with("order") => orders(name, value, set),
-        _ if name.starts_with("overflow") => {
-            let is_clip = |v| matches!(v, "hidden" | "clip" | "scroll" | "auto" | "overlay");
-            // That leaves what overflows below visible, or cut by an earlier declaration.
-            if (name, value) != ("overflow-x", "clip") {
-                set(Slot::Clips, Value::Hides(value != "clip visible" && words(value).any(is_clip)));
-            }
-        }
+        _ if name.starts_with("overflow") => overflows(name, value, set),
         _ if ["margin", "padding", "inset"].into_iter().any(|start| name.starts_with(start)) => {
             sides(name, value, set)
         }
         "left" | "right" | "top" | "bottom" => sides(name, value, set),
         _ => transforms(name, value, set),
+    }
+}
+
+/// The kind of a box.
+fn displays(value: &str, set: &mut dyn FnMut(Slot, Value)) {
+    // Table columns have no content.
+    let is_none = matches!(value, "none" | "table-column" | "table-column-group");
+    set(Slot::NotDisplayed, Value::Hides(is_none));
+    set(Slot::Block, Value::Hides(is_block(value)));
+    set(Slot::OfContents, Value::Hides(value == "contents"));
+    set(Slot::Parts, parts_words(value));
+    set(Slot::LaysOut, Value::Hides(lays_out(value)));
+}
+
+/// Whether content is cut off that overflows a box.
+fn overflows(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) {
+    if !matches!(name, "overflow-x" | "overflow-inline") {
+        set(Slot::Cuts, Value::Hides(words(value).all(|word| matches!(word, "hidden" | "clip"))));
+    }
+    // That leaves what overflows below visible, or cut by an earlier declaration.
+    if (name, value) != ("overflow-x", "clip") {
+        let is_clip = |word| matches!(word, "hidden" | "clip" | "scroll" | "auto" | "overlay");
+        set(Slot::Clips, Value::Hides(value != "clip visible" && words(value).any(is_clip)));
     }
 }
 
@@ -181,6 +198,7 @@ fn flows(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) {
         "position" => {
             // A sticky box never leaves the box around it.
             set(Slot::Moved, Value::Hides(matches!(value, "absolute" | "fixed" | "relative")));
+            set(Slot::Fixed, Value::Hides(value == "fixed"));
             set(Slot::OutOfFlow, Value::Hides(matches!(value, "absolute" | "fixed")));
         }
         "text-align" => {
@@ -200,84 +218,30 @@ fn flows(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) {
     }
 }
 
-/// Whether a length is one in which a letter is readable.
-fn is_high(value: &str) -> Value {
-    let is_of_content = matches!(value, "min-content" | "max-content" | "fit-content");
-    Value::Hides(is_of_content || length(value).is_some_and(|pixels| pixels >= FLAT))
-}
-
-fn away(value: &str, first: f32, last: f32) -> Value {
-    if value == "auto" {
-        return Value::Inherit;
-    }
-    Value::Hides(length(value).is_some_and(|pixels| pixels <= first || pixels >= last))
-}
-
-fn away_left(value: &str) -> Value {
-    away(value, -AWAY, FAR)
-}
-
-fn away_right(value: &str) -> Value {
-    away(value, -FAR, FAR)
-}
-
-fn away_up(value: &str) -> Value {
-    away(value, -AWAY, f32::INFINITY)
-}
-
-fn away_down(value: &str) -> Value {
-    away(value, f32::NEG_INFINITY, FAR)
-}
-
-/// Moves of a box to one side, or by margins.
-fn sides(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) {
-    let all: Vec<&str> = words(value).take(4).collect();
-    let first = all.first().copied().unwrap_or("");
-    let end = all.get(1).copied().unwrap_or(first);
-    // Of top, right, bottom and left, an omitted one equals its opposite.
-    let bottom = all.get(2).copied().unwrap_or(first);
-    let left = all.get(3).copied().unwrap_or(end);
-    match name {
-        "left" | "inset-inline-start" => set(Slot::Left, away_left(value)),
-        "right" | "inset-inline-end" => set(Slot::Right, away_right(value)),
-        "top" | "inset-block-start" => set(Slot::Top, away_up(value)),
-        "bottom" | "inset-block-end" => set(Slot::Bottom, away_down(value)),
-        "inset" => {
-            set(Slot::Top, away_up(first));
-            set(Slot::Right, away_right(end));
-            set(Slot::Bottom, away_down(bottom));
-            set(Slot::Left, away_left(left));
-        }
-        "inset-inline" => {
-            set(Slot::Left, away_left(first));
-            set(Slot::Right, away_right(end));
-        }
-        "inset-block" => {
-            set(Slot::Top, away_up(first));
-            set(Slot::Bottom, away_down(end));
-        }
-        "margin-left" | "margin-inline" | "margin-inline-start" => set(Slot::MarginLeft, away_left(first)),
-        "padding-left" | "padding-inline" | "padding-inline-start" => {
-            set(Slot::PaddingLeft, away_left(first))
-        }
-        "padding" => {
-            set(Slot::PaddingLeft, away_left(left));
-            set(Slot::PaddingBottom, is_high(bottom));
-        }
-        "padding-bottom" | "padding-block-end" => set(Slot::PaddingBottom, is_high(value)),
-        "padding-block" => set(Slot::PaddingBottom, is_high(end)),
-        "margin-top" | "margin-block" | "margin-block-start" => set(Slot::MarginTop, away_up(first)),
-        "margin" => {
-            set(Slot::MarginLeft, away_left(left));
-            set(Slot::MarginTop, away_up(first));
-        }
-        _ => (),
+/// A value other than the usual one.
+fn unless(value: &str, usual: &str) -> Value {
+    if matches!(value, "initial" | "unset" | "inherit") || value == usual {
+        Value::Inherit
+    } else {
+        Value::Hides(true)
     }
 }
 
 /// The order of boxes.
 fn orders(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) {
-    if name.contains("flex") {
+    let zero = |basis: &str| length(basis).is_some_and(|pixels| pixels < FLAT);
+    if name == "flex-basis" {
+        set(Slot::FlexBasis, Value::Hides(zero(value)));
+    } else if name == "flex-grow" {
+        set(Slot::FlexGrow, Value::Hides(number(value) != Some(0.0)));
+    } else if name.ends_with("flex") {
+        let all: Vec<&str> = words(value).take(3).collect();
+        let grow = all.first().and_then(|word| number(word)).filter(|_| !value.contains("auto"));
+        let basis =
+            all.iter().find(|word| number(word).is_none() || word.ends_with('%')).or_else(|| all.get(2));
+        set(Slot::FlexBasis, Value::Hides(grow.is_some() && basis.is_none_or(|basis| zero(basis))));
+        set(Slot::FlexGrow, Value::Hides(grow != Some(0.0)));
+    } else if name.contains("flex") {
         let is_reversed = words(value).any(|word| matches!(word, "row-reverse" | "column-reverse"));
         set(Slot::Reversed, Value::Hides(is_reversed));
     } else if let Ok(number) = value.parse::<i64>() {
@@ -292,15 +256,15 @@ fn transforms(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) {
     match name {
         "text-indent" => {
             let is_around = matches!(value, "inherit" | "unset" | "revert" | "revert-layer");
-            set(Slot::Indent, if is_around { Value::Inherit } else { away_left(value) });
+            set(Slot::Indent, if is_around { Value::Inherit } else { leaves(value) });
             // By the width of its box, which hides it if the box clips.
             let is_out = value.strip_suffix('%').and_then(number).is_some_and(|share| share >= 100.0);
             set(Slot::IndentOut, Value::Hides(is_out));
         }
         "clip-path" | "-webkit-clip-path" => set(Slot::ClipPath, Value::Hides(cuts_all(value))),
         "translate" => {
-            let is_away = words(value).take(2).any(|word| away_left(word) == Value::Hides(true));
-            set(Slot::Translate, Value::Hides(is_away));
+            let by = |at: usize| words(value).nth(at).and_then(length).unwrap_or(0.0);
+            set(Slot::Translate, if value == "none" { Value::Inherit } else { moved([by(0), by(1)]) });
         }
         "scale" => {
             let factors = words(value).take(2).filter_map(number).map(f32::abs);
@@ -321,6 +285,8 @@ fn transforms(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) {
         "contain" => {
             let is_cut = words(value).any(|word| matches!(word, "paint" | "strict" | "content"));
             set(Slot::Contains, Value::Hides(is_cut));
+            let is_sized = words(value).any(|word| matches!(word, "size" | "strict"));
+            set(Slot::Sized, Value::Hides(is_sized));
         }
         "content-visibility" => set(Slot::ContentHidden, Value::Hides(value == "hidden")),
         "z-index" => {
@@ -329,17 +295,24 @@ fn transforms(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) {
             set(Slot::Layer, Value::Hides(level.is_some()));
         }
         _ => {
-            let is_away = Value::Hides(transforms_away(value));
-            set(Slot::Transform, if value == "none" { Value::Inherit } else { is_away });
+            let moved = transformed(value).map_or(Value::Hides(true), moved);
+            set(Slot::Transform, if value == "none" { Value::Inherit } else { moved });
             set(Slot::Shrinks, share(Some(functions(value).map(scale_of).product())));
         }
     }
 }
 
+/// By how many pixels a box is moved to the right, and down.
+#[allow(clippy::cast_possible_truncation, reason = "clamped")]
+fn moved(by: [f32; 2]) -> Value {
+    let [x, y] = by.map(|by| by.clamp(-30000.0, 30000.0).round() as i16);
+    Value::By(x, y)
+}
+
 /// A share of the outer opacity or scale; without a number, all of it.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
 #[allow(clippy::cast_precision_loss, reason = "a power of two")]
-fn share(number: Option<f32>) -> Value {
+pub(super) fn share(number: Option<f32>) -> Value {
     let number = number.filter(|number| number.is_finite());
     Value::Share(number.map_or(WHOLE, |number| (number.clamp(0.0, 1000.0) * WHOLE as f32).round() as u32))
 }
@@ -419,7 +392,17 @@ fn letters(property: &str, value: &str) -> Value {
     }
 }
 
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
-fn in_64ths(number: f32) -> u32 {
-    (number.clamp(0.0, 1000.0) * 64.0).round() as u32
+/// The size of letters by `<font size>` (HTML standard, 15.3.1): 1 to 7, or by how much more or less than 3.
+pub(super) fn legacy_size(value: &str) -> Option<Value> {
+    const PIXELS: [u32; 7] = [10, 13, 16, 18, 24, 32, 48];
+    let (sign, digits) = match value.as_bytes().first()? {
+        b'+' => (1, &value[1..]),
+        b'-' => (-1, &value[1..]),
+        _ => (0, value),
+    };
+    let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
+    let number: i32 = digits[..end.min(4)].parse().ok()?;
+    let size = if sign == 0 { number } else { 3 + sign * number };
+    let pixels = usize::try_from(size.clamp(1, 7) - 1).ok().and_then(|at| PIXELS.get(at))?;
+    Some(Value::Size(pixels * 64))
 }

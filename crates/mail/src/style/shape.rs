@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Shapes that clip a box, and functions that move or flatten it.
 
-use super::length::{AWAY, FAR, arguments, functions, length, number, words};
+use super::length::{FAR, arguments, functions, length, number, words};
 
 /// Whether `clip: rect(top, right, bottom, left)` leaves a pixel or less.
 pub(super) fn clips_all(value: &str) -> bool {
     let list = value.trim_start().strip_prefix("rect").and_then(|rest| rest.trim_start().strip_prefix('('));
     let Some(list) = list else { return false };
-    let sides = list.split([',', ' ', ')']).filter(|word| !word.is_empty());
-    let sides: Vec<f32> = sides.take(4).filter_map(length).collect();
+    let words = list.split([',', ' ', ')']).filter(|word| !word.is_empty()).take(4);
+    // At the right and below, `auto` is the side of the box.
+    let auto = [0.0, f32::INFINITY, f32::INFINITY, 0.0];
+    let side = |(word, auto)| if word == "auto" { Some(auto) } else { length(word) };
+    let sides: Vec<f32> = words.zip(auto).filter_map(side).collect();
     matches!(sides[..], [top, right, bottom, left] if bottom - top <= 1.0 || right - left <= 1.0)
 }
 
@@ -17,7 +20,8 @@ pub(super) fn cuts_all(value: &str) -> bool {
     functions(value).any(|(name, list)| match name {
         "inset" => is_all_inset(list),
         "circle" | "ellipse" => {
-            words(list).take(2).any(|radius| share(radius).is_some_and(|radius| radius < 1.0))
+            words(list).take_while(|word| *word != "at").any(|radius| share(radius).is_some_and(|r| r < 1.0))
+                || is_circle_beside(list)
         }
         "polygon" => is_flat(list),
         "path" => is_flat_path(list),
@@ -26,7 +30,14 @@ pub(super) fn cuts_all(value: &str) -> bool {
             let sides: Vec<f32> = words(list).take(4).filter_map(share).collect();
             matches!(sides[..], [top, right, bottom, left] if bottom - top < 1.0 || right - left < 1.0)
         }
-        "xywh" => words(list).skip(2).take(2).any(|side| share(side).is_some_and(|side| side < 1.0)),
+        "xywh" => {
+            let sides: Vec<Option<f32>> = words(list).take(4).map(length).collect();
+            let is_beside = |from: Option<f32>, side: Option<f32>| {
+                from.zip(side).is_some_and(|(from, side)| from + side < 1.0)
+            };
+            words(list).skip(2).take(2).any(|side| share(side).is_some_and(|side| side < 1.0))
+                || matches!(sides[..], [x, y, w, h] if is_beside(x, w) || is_beside(y, h))
+        }
         _ => false,
     })
 }
@@ -36,9 +47,22 @@ fn share(text: &str) -> Option<f32> {
     text.strip_suffix('%').map_or_else(|| length(text), |text| text.parse().ok())
 }
 
+/// Whether a circle stands beside or above its box.
+fn is_circle_beside(list: &str) -> bool {
+    let Some((radii, centre)) = list.split_once(" at ") else { return false };
+    let mut radii = words(radii).filter_map(length);
+    let Some(first) = radii.next() else { return false };
+    let radii = [first, radii.next().unwrap_or(first)];
+    words(centre).take(2).zip(radii).any(|(at, radius)| length(at).is_some_and(|at| at + radius < 1.0))
+}
+
 /// Whether two opposite sides meet.
 fn is_all_inset(list: &str) -> bool {
-    let sides: Vec<&str> = words(list).take_while(|word| *word != "round").take(4).collect();
+    // A calculation of one value is this value.
+    let plain = |word| {
+        functions(word).next().filter(|(name, _)| *name == "calc").map_or(word, |(_, value)| value.trim())
+    };
+    let sides: Vec<&str> = words(list).take_while(|word| *word != "round").take(4).map(plain).collect();
     let percent = |at: usize| sides.get(at)?.strip_suffix('%')?.parse::<f32>().ok();
     let pixels = |at: usize| sides.get(at).and_then(|side| length(side)).filter(|_| percent(at).is_none());
     let [top, right, bottom, left] = match sides.len() {
@@ -62,7 +86,9 @@ fn is_flat(list: &str) -> bool {
         let (Some(Some(x)), Some(Some(y))) = (both.next(), both.next()) else { return false };
         points.push((x, y));
     }
-    !points.is_empty() && area(&points) < 1.0
+    // Also one beside or above its box.
+    let is_beside = points.iter().all(|(x, _)| *x < 1.0) || points.iter().all(|(_, y)| *y < 1.0);
+    !points.is_empty() && (area(&points) < 1.0 || is_beside)
 }
 
 /// The area of a polygon, by the shoelace formula.
@@ -135,8 +161,8 @@ fn is_flat_shape(list: &str) -> bool {
     !points.is_empty() && area(&points) < 1.0
 }
 
-/// Whether the functions of a `transform` together move a box out of every window, or turn it edge-on.
-pub(super) fn transforms_away(value: &str) -> bool {
+/// By how much the functions of a `transform` together move a box to the right and down; `None` if they turn it edge-on.
+pub(super) fn transformed(value: &str) -> Option<[f32; 2]> {
     let (mut moved, mut turns) = ([0.0; 2], 0);
     for (name, list) in functions(value) {
         let all = || arguments(list).flat_map(words);
@@ -146,6 +172,7 @@ pub(super) fn transforms_away(value: &str) -> bool {
             "translatex" => ([by(0), 0.0], false),
             "translate" | "translate3d" => ([by(0), by(1)], false),
             "matrix" | "matrix3d" => (matrix(list).map_or([0.0; 2], |(_, by)| by), false),
+            "skew" | "skewx" | "skewy" => ([0.0; 2], arguments(list).any(is_edge_on)),
             "rotatex" | "rotatey" => ([0.0; 2], is_edge_on(list)),
             "rotate3d" => {
                 let is_turn =
@@ -158,12 +185,13 @@ pub(super) fn transforms_away(value: &str) -> bool {
         turns += usize::from(is_turn);
     }
     // A second turn brings it back.
-    turns % 2 == 1 || moved.iter().any(|by| *by <= -AWAY || *by >= FAR)
+    (turns % 2 == 0).then_some(moved)
 }
 
 /// The factor by which a function of a `transform` changes the size of letters, in the direction in which it shrinks them most.
 pub(super) fn scale_of((name, list): (&str, &str)) -> f32 {
     match name {
+        "scalez" if number(list) == Some(0.0) => 0.0,
         "scale" | "scalex" | "scaley" | "scale3d" => {
             let factors = arguments(list).take(2).filter_map(number).map(f32::abs);
             factors.reduce(f32::min).unwrap_or(1.0)
@@ -233,6 +261,13 @@ mod tests {
             "rect(0 0 0 0)",
             "xywh(0 0 0 10px)",
             "inset(9999px)",
+            "inset(calc(100%))",
+            "circle(50px at -900px 0)",
+            "circle(1px at 0 -50px)",
+            "ellipse(5px 9px at 0 -50px)",
+            "polygon(-9px -9px,-5px -9px,-5px -5px)",
+            "polygon(0 -9px,90px -9px,90px -20px)",
+            "xywh(-100px 0 50px 50px)",
             "path('m0 0')",
             "path(evenodd, \"m0 0 l10 0 z\")",
             "path('m0,0h0v0z m5 5')",
@@ -245,6 +280,12 @@ mod tests {
             "inset(10%)",
             "inset(5px round 9px)",
             "circle(50%)",
+            "circle(50% at 0 0)",
+            "circle(20px at -5px 5px)",
+            "circle(at 0 0)",
+            "polygon(-9px -9px, 90px -9px, 90px 90px)",
+            "xywh(-9px 0 50px 50px)",
+            "inset(calc(100% - 9px))",
             "polygon(0 0, 100% 0, 100% 100%)",
             "polygon(0 0, x 0)",
             "polygon(",
@@ -266,6 +307,8 @@ mod tests {
     fn functions_move_and_shrink() {
         for (name, list, expected) in [
             ("rotatey", "90deg", true),
+            ("skewx", "90deg", true),
+            ("skew", "9deg, 9deg", false),
             ("rotatex", "-.25turn", true),
             ("rotatey", "180deg", false),
             ("matrix", "1,0,0,1,-9999,0", true),
@@ -275,13 +318,16 @@ mod tests {
             ("matrix3d", "1,0,0,0,0,1,0,0,0,0,1,0,-9999,0,0,1", true),
             ("translate", "0, -9999px", true),
         ] {
-            assert_eq!(transforms_away(&format!("{name}({list})")), expected, "{name}({list})");
+            let moved = transformed(&format!("{name}({list})"));
+            let is_away = moved.is_none_or(|moved| moved.into_iter().any(|by| by < -900.0));
+            assert_eq!(is_away, expected, "{name}({list})");
         }
         for (name, list, expected) in [
             ("matrix", "0,0,0,0,0,0", 0.0),
             ("matrix3d", &["0"; 16].join(","), 0.0),
             ("scale3d", "1,.5,0", 0.5),
             ("scalex", "-.5", 0.5),
+            ("scalez", "0", 0.0),
             ("scale", "x", 1.0),
         ] {
             assert!((scale_of((name, list)) - expected).abs() < 1e-6, "{name}({list})");

@@ -3,7 +3,7 @@
 //!
 //! A rule that may or may not apply hides nothing, but shows text that another one hides: possibly visible text is shown.
 
-use super::cascade::{Cascade, Found, Rank, perhaps};
+use super::cascade::{Cascade, Found, Rank, Slot, perhaps};
 use super::compound::{Compound, Pseudo, Selector};
 use super::generated::Generated;
 use super::matching::{self, Budget, is_such};
@@ -60,6 +60,10 @@ pub(super) struct Rules {
 
 impl Rules {
     pub(super) fn add(&mut self, found: Found) {
+        if found.0 == Slot::All {
+            // Those that it resets come before it, and later ones behind it.
+            self.own.retain(|there| there.1 > found.1);
+        }
         match self.own.iter_mut().find(|there| there.0 == found.0) {
             Some(there) if there.1 <= found.1 => *there = found,
             Some(_) => (),

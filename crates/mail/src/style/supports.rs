@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Conditions of `@supports`, evaluated like a current browser.
 
+use super::length::parts;
 use super::media::Applies;
 use super::painting::is_of_paint;
-use super::place::is_of_place;
+use super::place::{is_of_place, is_valid};
 
 /// Levels of parentheses.
 const MAX_DEPTH: usize = 8;
@@ -38,35 +39,15 @@ fn at_depth(condition: &str, depth: usize) -> Applies {
     }
 }
 
-/// The parts of a condition, separated by a word outside parentheses.
-fn parts<'a>(condition: &'a str, word: &str) -> Vec<&'a str> {
-    let (mut all, mut start, mut depth) = (Vec::new(), 0, 0_usize);
-    for (at, b) in condition.bytes().enumerate() {
-        match b {
-            b'(' => depth += 1,
-            b')' => depth = depth.saturating_sub(1),
-            b' ' if depth == 0 => {
-                let rest = condition[at + 1..].strip_prefix(word);
-                if rest.is_some_and(|rest| rest.starts_with([' ', '('])) {
-                    all.push(condition[start..at].trim());
-                    start = at + 1 + word.len();
-                }
-            }
-            _ => (),
-        }
-    }
-    all.push(condition[start..].trim());
-    all
-}
-
 fn one(condition: &str, depth: usize) -> Applies {
     let Some(inner) = condition.strip_prefix('(').and_then(|inner| inner.strip_suffix(')')) else {
         return Applies::Perhaps;
     };
     match inner.split_once(':') {
-        Some((name, _)) if !name.contains('(') => {
-            let name = name.trim();
-            if name.starts_with("mso-") || name.starts_with("-ms-") {
+        Some((name, value)) if !name.contains('(') => {
+            let (name, value) = (name.trim(), value.trim());
+            let is_other = name.starts_with("mso-") || name.starts_with("-ms-");
+            if is_other || is_of_place(name) && !is_valid(name, value) {
                 Applies::No
             } else if name.starts_with("--") || is_of_paint(name) || is_of_place(name) || is_known(name) {
                 Applies::Yes
@@ -120,6 +101,8 @@ mod tests {
         use Applies::{No, Perhaps, Yes};
         for (condition, expected) in [
             ("(display:grid)", Yes),
+            ("(display: nonsense)", No),
+            ("not (position: nonsense)", Yes),
             ("not (display: grid)", No),
             ("(display: grid) and (not (gap:1px))", No),
             ("(mso-x:y) or (display:grid)", Yes),

@@ -16,6 +16,9 @@ const COMMAND: usize = 62;
 /// Properties whose value is text.
 const TEXTS: [&str; 6] = ["SUMMARY", "DESCRIPTION", "LOCATION", "COMMENT", "NOTE", "TITLE"];
 
+/// Those of which an entry has one (RFC 5545, 3.6.1).
+const SINGLE: [&str; 3] = ["SUMMARY", "DESCRIPTION", "LOCATION"];
+
 /// Words of the shortest name that is read: it is none.
 const NAME: usize = 8;
 
@@ -25,11 +28,13 @@ pub(super) fn is_record(subtype: &str) -> bool {
 }
 
 /// The text of a calendar or card, a line each: summary, description, place and organiser of entries, or the notes of a card without names and
-/// addresses; nothing for an answer to an invitation. Without any entry, the text as written. One pass.
+/// addresses; nothing for an answer to an invitation. Only the first entry with text counts, and the first of each property: programs show
+/// no other one. Without any entry, the text as written. One pass.
 pub(super) fn text(record: &str) -> String {
     // A line that begins with a blank continues the line before.
     let unfolded = record.replace("\r\n", "\n").replace("\n ", "").replace("\n\t", "");
     let (mut text, mut component, mut has_entry) = (String::new(), "", false);
+    let mut seen = [false; SINGLE.len()];
     for line in unfolded.lines() {
         let Some((head, value)) = split(line) else { continue };
         let (name, parameters) = head.split_once(';').unwrap_or((head, ""));
@@ -39,13 +44,22 @@ pub(super) fn text(record: &str) -> String {
         let has = |names: &[&str]| names.iter().any(|wanted| value.trim().eq_ignore_ascii_case(wanted));
         if is(&["BEGIN"]) {
             component = value.trim();
-            has_entry |= has(&ENTRIES);
+            if has(&ENTRIES) {
+                (has_entry, seen) = (true, [false; SINGLE.len()]);
+            }
         } else if is(&["METHOD"]) && has(&ANSWERS) {
             return String::new();
         } else if is(&["END"]) {
+            if has(&ENTRIES) && text.contains(char::is_alphanumeric) {
+                return text;
+            }
             // Alarms are nested in entries.
             component = if has(&["VALARM"]) { ENTRIES[0] } else { "" };
         } else if ENTRIES.iter().any(|entry| component.eq_ignore_ascii_case(entry)) {
+            let single = SINGLE.iter().position(|single| name.eq_ignore_ascii_case(single));
+            if single.is_some_and(|at| std::mem::replace(&mut seen[at], true)) {
+                continue;
+            }
             if is(&TEXTS) || is(&["FN"]) && value.split_whitespace().nth(NAME - 1).is_some() {
                 unescape(value, &mut text);
                 shown_instead(parameters, &mut text);
@@ -142,6 +156,17 @@ mod tests {
             "BEGIN:VEVENT\nDESCRIPTION;X=y;ALTREP=\"data:text/html;x=y,<p>one%20<b>two\":three\nEND:VEVENT\n";
         assert_eq!(text(other), "three\n\none two\n");
         assert_eq!(text("Buy this: now"), "Buy this: now");
+    }
+
+    #[test]
+    fn only_the_first_entry_and_property_are_read() {
+        let event = |text: &str| format!("BEGIN:VEVENT\nDESCRIPTION:{text}\nEND:VEVENT\n");
+        assert_eq!(text(&(event("one") + &event("two"))), "one\n");
+        assert_eq!(text(&(event("") + &event(" - ") + &event("two"))), "\n - \ntwo\n");
+        let todo = "BEGIN:VTODO\nSUMMARY:two\nEND:VTODO\n";
+        assert_eq!(text(&(event("one") + todo)), "one\n");
+        let twice = "BEGIN:VEVENT\nSUMMARY:one\nsummary;X=y:two\nCOMMENT:three\nCOMMENT:four\nEND:VEVENT\n";
+        assert_eq!(text(twice), "one\nthree\nfour\n");
     }
 
     #[test]

@@ -44,6 +44,7 @@ function seen(doc, byPlace) {
     if (right - left < 1.5 || bottom - top < 3 || left > win.innerWidth + 200) return false;
     for (let e = element; e; e = e.parentElement) {
       const style = win.getComputedStyle(e), around = e.getBoundingClientRect();
+      if (style.display == "contents") continue;
       if (parseFloat(style.opacity) < 0.05 || /opacity\(0(\.0\d*)?%?\)|blur\([2-9]\dpx/.test(style.filter)) return false;
       const cut = /^rect\(([^)]*)\)/.exec(style.clip), sides = cut && cut[1].split(/[ ,]+/).map(parseFloat);
       if (cut && /absolute|fixed/.test(style.position) && (sides[2] - sides[0] < 3 || sides[1] - sides[3] < 3)) return false;
