@@ -44,7 +44,9 @@ enum Step {
 struct Open {
     /// The signatures besides the body's, in the order of the answer; for strays and origins, their anchors.
     near: Vec<Signature>,
-    /// The number of reported signatures among them; these come first.
+    /// The number of signatures among them that a report reports; these come first.
+    once: usize,
+    /// The number of those that were reported.
     reported: usize,
     /// The anchors whose sources the end of the question asks for.
     anchors: Vec<Signature>,
@@ -174,7 +176,8 @@ impl<'a> Inquiry<'a> {
     pub fn ask(&mut self) -> Option<Question> {
         loop {
             let Parts { reported, once, also, asked, anchors } = self.next()?;
-            self.open = Open { near: [&once[..], &asked].concat(), reported: once.len(), anchors };
+            let near = [&once[..], &asked].concat();
+            self.open = Open { near, once: once.len(), reported: once.len(), anchors };
             let mut asked = match self.step {
                 Step::Doubts => asked.iter().map(|&signature| stray(self.key, signature)).collect(),
                 Step::Origins => {
@@ -225,7 +228,8 @@ impl<'a> Inquiry<'a> {
                 let anchors = self.sources.as_mut().map(|sources| sources.ask_body(body, self.body));
                 let (asked, anchors) =
                     (distinct(near.stray_lookups(&self.seen)), anchors.unwrap_or_default());
-                Parts { asked, anchors, ..Parts::default() }
+                let once = self.message_of_copies().into_iter().collect();
+                Parts { once, asked, anchors, ..Parts::default() }
             }
             Step::Origins => Parts { asked: near.unsure_lookups(&self.seen), ..Parts::default() },
             Step::FollowUp => {
@@ -257,7 +261,7 @@ impl<'a> Inquiry<'a> {
 
     /// Takes the answer to the last question of [`ask`](Self::ask).
     pub fn answer(&mut self, counts: &[u32]) {
-        let Open { near, reported, anchors } = std::mem::take(&mut self.open);
+        let Open { near, once, reported, anchors } = std::mem::take(&mut self.open);
         let mut counts = counts;
         if self.step == Step::Counts && self.signatures.body.is_ok() {
             self.body = self.old_key.body(counts.split_off_first().copied());
@@ -277,7 +281,10 @@ impl<'a> Inquiry<'a> {
                 if let Some(sources) = sources {
                     sources.answer_body(anchors, of_sources);
                 }
-                self.seen.add_strays(&near, &before);
+                let (messages, strays) = near.split_at(once);
+                let (of_messages, of_strays) = before.split_at(once.min(before.len()));
+                self.seen.add(messages, of_messages);
+                self.seen.add_strays(strays, of_strays);
                 self.step = Step::Origins;
             }
             Step::Origins => {
@@ -379,11 +386,20 @@ impl<'a> Inquiry<'a> {
         body.map(|body| message_count(self.key, body))
     }
 
-    /// The number of messages, this one included, that reported all of these signatures, as identical ones do.
+    /// The same for a message with near signatures, if its body came so often that its sources matter: a program that only moves blanks leaves
+    /// the body as it is, and no near signature.
+    fn message_of_copies(&self) -> Option<Signature> {
+        let wants = self.sources.as_ref().is_some_and(|sources| sources.wants_body(self.body));
+        let body = self.signatures.body.ok().filter(|_| wants && self.message().is_none());
+        body.map(|body| message_count(self.key, body))
+    }
+
+    /// The number of messages, this one included, that reported all of these signatures, as identical ones do, or that had the same body.
     fn messages(&self) -> Option<u32> {
-        let once = self.signatures.near.reported().chain(self.message());
-        let least = once.map(|signature| self.seen.known(signature).count).min()?;
-        Some(least.saturating_add(u32::from(self.mode != Mode::Ask)))
+        let count = |signature| self.seen.known(signature).count;
+        let least = self.signatures.near.reported().chain(self.message()).map(count).min()?;
+        let of_body = self.message_of_copies().map_or(0, count);
+        Some(least.max(of_body).saturating_add(u32::from(self.mode != Mode::Ask)))
     }
 
     /// The judgement of its near signatures, once it is known.

@@ -40,7 +40,7 @@ impl<'a> SourceInquiry<'a> {
     }
 
     /// Whether the sources of the body matter.
-    fn wants_body(&self, count: Option<u32>) -> bool {
+    pub(super) fn wants_body(&self, count: Option<u32>) -> bool {
         count.is_some_and(|count| count >= self.range.lowest.body.quarter())
     }
 

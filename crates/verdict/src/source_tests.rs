@@ -150,6 +150,22 @@ fn bulk_to_many_recipients_at_once_is_refused_from_the_third_message_on() {
     }
 }
 
+/// The body has no blanks, so it tells how many messages there are, where near signatures differ.
+#[test]
+fn copies_in_which_a_program_moves_blanks_are_messages() {
+    let mut ledger = Ledger::default();
+    for (n, network) in (1..).zip(strangers(40)) {
+        let text = notice("Anna");
+        let (head, body) = text.split_once("\n\n").unwrap();
+        let words = body.trim_end().split(' ').enumerate();
+        let moved = words.map(|(i, word)| {
+            format!("{word}{}", if (i + 1) * (n + 2) * 7919 % 101 % 2 == 0 { "" } else { " " })
+        });
+        let counted = ledger.send(&format!("{head}\n\n{}\n", moved.collect::<String>()), network, 1);
+        assert_eq!(is_refused(&counted), n >= 20, "copy {n}: {:?}", counted.decision);
+    }
+}
+
 #[test]
 fn a_campaign_from_many_hosts_is_refused_from_the_twentieth_on() {
     for copy in [|_| notice("Anna"), |n: usize| notice(&format!("customer{n}"))] {
