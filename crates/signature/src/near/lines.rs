@@ -3,7 +3,7 @@
 //! person. Nothing is lost: other lines are kept by kind, since they are the message if it has no own lines.
 
 use super::armour::{armour, armour_within};
-use super::line::{FIELD, Line, is_field};
+use super::line::{Line, is_field, is_from};
 use crate::text::{count, is_blank};
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use std::sync::LazyLock;
@@ -332,73 +332,6 @@ fn is_clock(word: &str) -> bool {
 /// GroupWise's line above an answered message: `>>> Tim <tim@...> 05/05/26 12:30 >>>`.
 fn is_group_wise(line: &str) -> bool {
     line.len() > 6 && line.starts_with(">>>") && line.ends_with(">>>")
-}
-
-/// The `From` field of a header, as mail programs name it in the languages of much mail.
-fn is_from(line: &str) -> bool {
-    const NAMES: &[&str] = &[
-        "from",
-        "von",
-        "de",
-        "da",
-        "van",
-        "från",
-        "fra",
-        "frá",
-        "lähettäjä",
-        "saatja",
-        "kellelt",
-        "od",
-        "nadawca",
-        "odosielateľ",
-        "pošiljatelj",
-        "šalje",
-        "feladó",
-        "de la",
-        "nga",
-        "nuo",
-        "no",
-        "nork",
-        "от",
-        "от кого",
-        "від",
-        "від кого",
-        "од",
-        "από",
-        "kimden",
-        "gönderen",
-        "dari",
-        "daripada",
-        "từ",
-        "发件人",
-        "寄件者",
-        "寄件人",
-        "差出人",
-        "送信者",
-        "보낸 사람",
-        "보낸사람",
-        "מאת",
-        "من",
-        "از",
-        "จาก",
-        "प्रेषक",
-    ];
-    let line = line.trim_start_matches('*');
-    // The first byte excludes many lines.
-    let may_be = match line.bytes().next() {
-        Some(b @ ..0x80) => b"dfgklnopstv".contains(&b.to_ascii_lowercase()),
-        first => first.is_some(),
-    };
-    if !may_be {
-        return false;
-    }
-    // Marks and blanks may follow a name.
-    let start = &line[..line.floor_char_boundary(3 * FIELD)];
-    // 0xEF begins the wide colon.
-    let mut colons = memchr::memchr2_iter(b':', 0xEF, start.as_bytes());
-    let Some(end) = colons.find(|&at| start[at..].starts_with([':', '：'])) else { return false };
-    let name = start[..end].trim_end_matches(['*', ' ', '\u{A0}']);
-    name.len() <= FIELD && NAMES.contains(&&*name.to_lowercase())
 }
 
 /// The number of lines at the end that name the author: short ones, behind a longer one. If they have more words than a name and an address,
