@@ -5,7 +5,7 @@
 pub(super) type Line<'a> = (usize, &'a str);
 
 /// Bytes of the name of a header field that a text shows, in most languages.
-pub(super) const FIELD: usize = 20;
+const FIELD: usize = 20;
 
 /// `Subject: text`, in any language.
 pub(super) fn is_field(line: &str) -> bool {
