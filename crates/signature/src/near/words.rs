@@ -261,17 +261,21 @@ fn joined(token: &str) -> impl Iterator<Item = &str> {
 /// Whether these are words of two letters or more. Single letters are parts of a word: `v.i.s.i.t`. Of a longer token, most must be words: random
 /// strings, such as keys and encoded files, have digits and capitals inside.
 fn is_joined(token: &str) -> bool {
-    let is_word = |word: &str| {
+    let is_long = token.len() > LONGEST;
+    let is_cased = |word: &str| {
         let mut capitals = word.chars().skip(1).map(char::is_uppercase);
         let first = capitals.next();
-        first.is_some()
+        capitals.all(|capital| Some(capital) == first)
+    };
+    let is_word = |word: &str| {
+        word.chars().nth(1).is_some()
             && word.len() <= LONGEST
             && word.chars().all(char::is_alphabetic)
-            && capitals.all(|capital| Some(capital) == first)
+            && (!is_long || is_cased(word))
     };
     let count = |(all, words), word| (all + 1, words + usize::from(is_word(word)));
     let (all, words) = joined(token).fold((0, 0), count);
-    all > 1 && if token.len() > LONGEST { 2 * words > all } else { words == all }
+    all > 1 && if is_long { 2 * words > all } else { words == all }
 }
 
 fn is_address(token: &str) -> bool {
@@ -370,7 +374,7 @@ mod tests {
         let joined = "Buy-now_the/best~garden.of+this|SUMMER,please*and=enjoy·it";
         assert_eq!(seen(joined), seen(&joined.replace(|c: char| !c.is_alphanumeric(), " ")));
         assert_eq!(seen("first.second.third.fourth.fifth.sixth@mail.example.org"), "", "an address");
-        assert_eq!(seen("and/or well-known d.o.t.s can't e-mail"), "and or well known dots cant emall");
+        assert_eq!(seen("and/or wELL-kNown d.o.t.s can't e-mail"), "and or well known dots cant emall");
         assert_eq!(seen("mQENBFzq+8gBCADHkLw/4cYtPvbnRhTfQsZ+KxWuJeRoAi/3mNbVcXzLk"), "", "a key");
         // A letter without ink.
         assert_eq!(seen("one\u{2800}two\u{3164}\u{2800}three\u{ffa0}four"), "one two three four");
