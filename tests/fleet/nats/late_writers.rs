@@ -4,28 +4,28 @@
 use super::cluster::Fleet;
 use super::later::aggregator_later;
 use crate::conformance::snapshots::{put, read};
-use crate::conformance::{Engine, becomes, bounded, insist, own, run};
+use crate::conformance::{Engine, becomes, insist, own, run};
 use bulkmark_sync::log::Log;
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::mpsc;
 
-/// Puts a snapshot of these bytes; `other` puts another one between its first part and its end.
+/// Puts a snapshot of these bytes; `other` puts another one between its first part and its end. Repeated as a whole if servers do not
+/// answer in time.
 async fn put_slowly(log: &impl Log, byte: u8, other: &impl Log, others: u8) -> Option<u64> {
-    let (sender, parts) = mpsc::channel(1);
-    let taken = Notify::new();
-    let feed = async {
-        // The channel holds one, so the first was taken when the third fits.
-        for _ in 0..3 {
-            sender.send(Some(vec![byte; 10])).await.unwrap();
-        }
-        taken.notify_one();
-    };
-    let between = async {
-        taken.notified().await;
-        insist(|| put(other, vec![vec![others; 10]])).await.expect("nobody else ends meanwhile");
-        sender.send(None).await.unwrap();
-    };
-    let (put, (), ()) = tokio::join!(bounded(log.put_snapshot(parts)), feed, between);
-    put.unwrap()
+    insist(|| async {
+        let (sender, parts) = mpsc::channel(1);
+        let feed = async {
+            // The channel holds one, so the first was taken when the third fits.
+            for _ in 0..3 {
+                sender.send(Some(vec![byte; 10])).await?;
+            }
+            insist(|| put(other, vec![vec![others; 10]])).await.expect("nobody else ends meanwhile");
+            sender.send(None).await
+        };
+        // Feeding fails where the writing failed, which says why.
+        let (put, _) = tokio::join!(log.put_snapshot(parts), feed);
+        put
+    })
+    .await
 }
 
 /// Its own snapshot is left out, since a newer one is there.
