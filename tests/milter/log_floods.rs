@@ -64,8 +64,13 @@ fn a_quoted_sender_imitates_no_field() {
     let site = Site::new("");
     let daemon = site.start();
     let evil = "\"a verdict=clean client=b[192.0.2.99] > to=<c\"@x.example";
-    let mut mail =
-        Mail { sender: evil.to_owned(), recipients: vec![evil.to_owned()], ..Mail::text("of a bank") };
+    let mut mail = Mail {
+        sender: evil.to_owned(),
+        recipients: vec![evil.to_owned()],
+        ..Mail::text(
+            "so much of a bank, its rivers, ducks and evening walks that nobody takes it for a formula",
+        )
+    };
     mail.headers.push((b"Message-ID".to_vec(), evil.as_bytes().to_vec()));
     assert!(session(&daemon).message(&mail).count().is_some());
     let line = daemon.log.wait_for(0, " nrcpt=1 ");

@@ -353,7 +353,7 @@ async fn an_independent_client_agrees() {
         if !connection.negotiated_opts().contains(ProtoOpts::NO_EOH) {
             connection.eoh().await.unwrap();
         }
-        connection.body("A body of at least eight words, and none of them is odd.\r\n").await.unwrap();
+        connection.body("A body of more than twenty words, so many that it is no formula that many people write, and none of them is odd or new.\r\n").await.unwrap();
         let (actions, status) = connection.eom().await.unwrap();
         assert_eq!(status, Status::Continue);
         let value = format!("clean; body={count}; near={count}; threshold=20; host=mx.test");

@@ -15,7 +15,7 @@ end
 mt.disconnect(conn)
 conn = connect_to_all()
 client(conn)
-send(conn, {"a@box.test"}, {from, subject}, "Something else: the ferry to the island leaves at nine from pier two.\r\n")
+send(conn, {"a@box.test"}, {from, subject}, "Something else: the ferry to the island leaves at nine from pier two, and whoever comes later waits for the next one until the evening.\r\n")
 check_header(conn, "clean; body=1; threshold=20; host=mx.test")
 mt.disconnect(conn)
 mt.echo("passed")

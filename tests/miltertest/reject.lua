@@ -10,7 +10,7 @@ check(mt.getreply(conn) == SMFIR_REPLYCODE, "bulk is not refused")
 check(mt.eom_check(conn, MT_SMTPREPLY, "550", "5.7.1", "bulk mail refused (id QUEUEID)"),
       "the reply is another one")
 check(not mt.eom_check(conn, MT_HDRADD), "a header is added to a refused message")
-send(conn, {"c@box.test"}, {from, subject}, "Something else: the ferry to the island leaves at nine from pier two.\r\n")
+send(conn, {"c@box.test"}, {from, subject}, "Something else: the ferry to the island leaves at nine from pier two, and whoever comes later waits for the next one until the evening.\r\n")
 check_header(conn, "clean; body=1; threshold=2; host=mx.test")
 mt.disconnect(conn)
 mt.echo("passed")

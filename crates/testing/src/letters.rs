@@ -6,7 +6,10 @@ use super::{Daemon, Site, status, wait_until};
 
 /// The message with this number, in wire form; different numbers are different messages.
 pub fn letter(n: usize) -> Vec<u8> {
-    let text = format!("number{n} alpha{n} beta gamma delta epsilon zeta eta theta iota kappa lambda mu");
+    let own: String = ["number", "alpha", "nu", "xi", "omicron", "pi", "rho", "sigma", "tau", "upsilon"]
+        .map(|word| format!("{word}{n} "))
+        .concat();
+    let text = format!("{own}beta gamma delta epsilon zeta eta theta iota kappa lambda mu");
     super::crlf(&format!("Subject: x\n\n{text}\n"))
 }
 

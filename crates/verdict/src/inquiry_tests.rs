@@ -57,7 +57,7 @@ impl Ledger {
     }
 }
 
-const LETTER: &str = "Subject: x\n\nalpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu\n";
+const LETTER: &str = "Subject: x\n\nalpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi omicron pi rho sigma tau upsilon phi\n";
 
 #[test]
 fn a_disk_that_fails_between_two_reports_leaves_the_count_of_the_body() {

@@ -189,7 +189,7 @@ fn explained(
         explained(signature, outline(message), known, true)
     });
     let Some(of_near) = &judged.near else { return (body, Vec::new()) };
-    let (near, positions) = near::traced(message, &rules.key);
+    let (near, positions) = (&judged.content.signatures.near, near::positions(message, &rules.key));
     let mut all = Vec::new();
     for (slot, found) in near.slots.iter().zip(&of_near.slots) {
         let (passage, signature) = slot.passages[found.passage];
@@ -198,7 +198,7 @@ fn explained(
     for (&(thing, signature), &known) in near.things.iter().zip(&of_near.things) {
         all.push(explained(signature, describe_thing(thing), known, !known.is_block()));
     }
-    if let Some((signature, known)) = judged.content.signatures.near.payload.zip(of_near.payload) {
+    if let Some((signature, known)) = near.payload.zip(of_near.payload) {
         all.push(explained(signature, OF_PAYLOAD.to_owned(), known, of_near.by_payload));
     }
     (body, all)

@@ -7,7 +7,7 @@ use super::product::WordKey;
 use super::reader::Reader;
 use super::sample::{Scheme, first_hash, sample};
 use super::slots::{Context, ContextKind, Near, Slot, Thing};
-use super::things::choose;
+use super::things::{FEW, choose};
 use crate::payload::Payload;
 use bulkmark_mail::{Correspondents, RawMessage};
 use bulkmark_types::FederationKey;
@@ -102,7 +102,9 @@ fn of_things(content: &Content, key: &FederationKey) -> Near {
         );
         return Near { things, unsure, ..Near::default() };
     }
-    let mut rest = bytes(&content.words);
+    // A name in a longer text does not make it another one.
+    let mut rest =
+        first_hash(&content.words).map_or_else(|| bytes(&content.words), |passage| bytes(&[passage]));
     if chosen.files.len() > 1 || !chosen.bands.is_empty() {
         // One of several may be an attachment of all mail.
         rest.extend(chosen.files.iter().flat_map(|digest| *digest));
@@ -133,16 +135,18 @@ pub(crate) fn reader(key: &FederationKey, traced: bool) -> Reader {
 pub(crate) fn finish(reader: Reader, key: &FederationKey, between: &Correspondents) -> Near {
     let mut content = reader.finish();
     let payload = std::mem::take(&mut content.payload).finish(key, between);
+    if content.words.len() < FEW && payload.is_none() {
+        return of_things(&content, key);
+    }
     near(&content, key, &Scheme::SHIPPED, payload)
 }
 
-/// The `near` signatures of a message, and the place of each of its words: [`Passage::at`](super::Passage::at) is an index of these.
+/// The place of each word of a message: [`Passage::at`](super::Passage::at) is an index of these.
 #[must_use]
-pub fn traced(message: &RawMessage, key: &FederationKey) -> (Near, Vec<Position>) {
+pub fn positions(message: &RawMessage, key: &FederationKey) -> Vec<Position> {
     let mut reader = reader(key, true);
     message.visit(&mut reader);
-    let content = reader.finish();
-    (near(&content, key, &Scheme::SHIPPED, None), content.positions)
+    reader.finish().positions
 }
 
 /// The `near` signatures of a message under another scheme.

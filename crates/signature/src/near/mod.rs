@@ -36,7 +36,7 @@ pub use known::{Known, Seen, Unsure};
 pub use letter::{FollowUp, Letter};
 pub(crate) use lines::{FOOTER, SIGNATURE};
 pub(crate) use make::{finish, reader};
-pub use make::{traced, under};
+pub use make::{positions, under};
 pub(crate) use reader::Reader;
 pub use sample::{Passage, Scheme, sample};
 pub use slots::{ContextKind, Near, Slot, Thing, stray};

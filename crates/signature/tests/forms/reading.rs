@@ -2,7 +2,7 @@
 //! The text of a message that its near signatures are made from.
 
 use bulkmark_mail::RawMessage;
-use bulkmark_signature::near::{ContextKind, Near, Thing, traced};
+use bulkmark_signature::near::{ContextKind, Near, Thing, positions};
 use bulkmark_signature::{Settings, Signatures, signatures};
 use bulkmark_types::FederationKey;
 
@@ -359,7 +359,7 @@ fn letters_that_stand_apart_are_a_word() {
     assert_eq!(with("b a k e r y"), with("B. a. k. e. r. y."));
     assert!(shared(&with("b a k e r y"), &near(plain(TEXT))) >= 5);
     let message = RawMessage::from_bytes(plain(&TEXT.replace("bakery", "b a k e r y")).as_bytes());
-    let (_, positions) = traced(&message, &FederationKey::public());
+    let positions = positions(&message, &FederationKey::public());
     let joined: String = positions.iter().map(|position| position.word.to_lowercase()).collect();
     assert!(joined.contains("bakery"), "{joined}");
     assert!(positions.iter().filter(|position| position.word.len() == 1).count() < "bakery".len() + 3);

@@ -3,7 +3,7 @@
 
 use super::rows::Row;
 use bulkmark_mail::RawMessage;
-use bulkmark_signature::near::traced;
+use bulkmark_signature::near::positions;
 use bulkmark_types::FederationKey;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -22,7 +22,7 @@ const PARTS: &str = include_str!("parts.py");
 /// The words of the near signatures.
 pub(super) fn bulkmark(row: &Row) -> String {
     let message = RawMessage::from_bytes(&row.raw);
-    let (_, words) = traced(&message, &FederationKey::public());
+    let words = positions(&message, &FederationKey::public());
     words.iter().fold(String::new(), |mut text, at| {
         let _ = write!(text, "{} ", at.word);
         text

@@ -184,15 +184,15 @@ fn words_above_a_forwarded_mailing_make_no_bulk() {
 
 #[test]
 fn one_answer_to_different_mail_is_no_bulk() {
+    const ANSWER: &str = "Approved, please go ahead with it as we have agreed, and tell the others of the team that the second half \
+                          follows after the holidays.\n";
     let all = counts(60, |writer, n| {
         let quoted: String = writer.text(40).lines().map(|line| format!("> {line}\n")).collect();
-        let answer = "Approved, please go ahead with it as we have agreed.\n\n";
-        (network(1), format!("{answer}On Mon, 2 Mar, a{n}@x.example wrote:\n{quoted}"))
+        (network(1), format!("{ANSWER}\nOn Mon, 2 Mar, a{n}@x.example wrote:\n{quoted}"))
     });
     none_is_bulk(&all, "answers");
     // The same words without a quote are one message.
-    let alone =
-        counts(60, |_, _| (network(1), "Approved, please go ahead with it as we have agreed.\n".to_owned()));
+    let alone = counts(60, |_, _| (network(1), ANSWER.to_owned()));
     assert!(alone.iter().all(|counts| counts.last() == Some(&60)), "{alone:?}");
 }
 
