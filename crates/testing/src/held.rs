@@ -49,7 +49,7 @@ pub fn wait_for_held(site: &Site, letter: &[u8], expected: u64) {
 /// A letter that shares no signature with others.
 pub fn lonely() -> Vec<u8> {
     crlf(
-        "Subject: y\n\nQuite other words stand here, of which nobody else has any among his own letters today.\n",
+        "Subject: y\n\nQuite other words stand here, of which nobody else has any among his own letters today, since each was chosen for this one alone.\n",
     )
 }
 
