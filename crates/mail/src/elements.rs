@@ -109,7 +109,7 @@ impl<'a> Elements<'a> {
     pub(super) fn open(&mut self, tag: &Tag) {
         if matches!(tag.name, local_name!("body") | local_name!("frameset")) {
             self.has_body = true;
-        } else if !is_before_body(&tag.name) {
+        } else if !self.has_body && !is_before_body(&tag.name) {
             self.begin_body();
         }
         if let Some(drawing) = self.drawing()

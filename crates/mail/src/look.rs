@@ -235,6 +235,10 @@ impl Look {
             Ink::Unknown => return true,
         };
         let Some(behind) = self.background else { return true };
+        // Nearly all letters are opaque.
+        if opacity == u8::MAX && self.opacity >= WHOLE {
+            return !alike(colour, behind);
+        }
         let seen = times(self.opacity.min(WHOLE), u32::from(opacity));
         !alike(over(colour, u8::try_from(seen).unwrap_or(u8::MAX), behind), behind)
     }

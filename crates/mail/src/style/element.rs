@@ -147,15 +147,7 @@ impl Style {
         let PageState { is_cut, is_drawn, is_item, link, cascade, attributes } = known;
         cascade.clear();
         let mut is_styled = sheet.apply(tag, node, cascade);
-        if is_undisplayed(tag) {
-            cascade.add(Slot::NotDisplayed, Rank::HINT, Value::Hides(true));
-            is_styled = true;
-        }
-        if let Some(behind) = own_background(&tag.name) {
-            cascade.add(Slot::Colour, Rank::HINT, Value::Colour(PLAIN_INK));
-            cascade.add(Slot::Background, Rank::HINT, Value::Colour(behind));
-            is_styled = true;
-        }
+        is_styled |= by_browser(tag, *is_drawn, cascade);
         for attribute in &tag.attrs {
             let value = attribute.value.trim();
             let mut hint = |slot, value| cascade.add(slot, Rank::HINT, value);
@@ -190,17 +182,6 @@ impl Style {
                 local_name!("background") if has_background(&tag.name) => hint(Slot::Picture, Value::Unknown),
                 _ if *is_drawn => drawing::of_attribute(&attribute.name.local, value, &mut hint),
                 _ => continue,
-            }
-            is_styled = true;
-        }
-        if *is_drawn && &*tag.name == "foreignobject" {
-            // Without a size it has none.
-            for (side, slot) in [("width", Slot::Width), ("height", Slot::Height)] {
-                let value = tag.attrs.iter().find(|a| &*a.name.local == side).map_or("0", |a| &a.value);
-                cascade.add(slot, Rank::HINT, is_small(value.trim()));
-            }
-            for slot in [Slot::Block, Slot::Clips] {
-                cascade.add(slot, Rank::HINT, Value::Hides(true));
             }
             is_styled = true;
         }
@@ -299,6 +280,31 @@ impl Style {
     }
 }
 
+/// Adds what the style sheet of browsers says of an element; returns false if that is nothing.
+fn by_browser(tag: &Tag, is_drawn: bool, cascade: &mut Cascade) -> bool {
+    let mut is_styled = is_undisplayed(tag);
+    if is_styled {
+        cascade.add(Slot::NotDisplayed, Rank::HINT, Value::Hides(true));
+    }
+    if let Some(behind) = own_background(&tag.name) {
+        cascade.add(Slot::Colour, Rank::HINT, Value::Colour(PLAIN_INK));
+        cascade.add(Slot::Background, Rank::HINT, Value::Colour(behind));
+        is_styled = true;
+    }
+    if is_drawn && &*tag.name == "foreignobject" {
+        // Without a size it has none.
+        for (side, slot) in [("width", Slot::Width), ("height", Slot::Height)] {
+            let value = tag.attrs.iter().find(|a| &*a.name.local == side).map_or("0", |a| &a.value);
+            cascade.add(slot, Rank::HINT, is_small(value.trim()));
+        }
+        for slot in [Slot::Block, Slot::Clips] {
+            cascade.add(slot, Rank::HINT, Value::Hides(true));
+        }
+        is_styled = true;
+    }
+    is_styled
+}
+
 /// The paint of letters.
 fn ink(cascade: &Cascade, slot: Slot) -> Option<Ink> {
     match cascade.get(slot) {
@@ -336,8 +342,13 @@ fn outlines(cascade: &Cascade) -> [Option<Ink>; 2] {
 
 /// The colour behind an element: its background, a picture on it and a shadow on both.
 fn background(cascade: &Cascade) -> Option<Backdrop> {
+    let layers = [Slot::Background, Slot::Picture, Slot::InnerShadow];
     if cascade.hides(Slot::Blends) {
         return Some(Backdrop::Unknown);
+    }
+    // Nearly all elements have none.
+    if !cascade.has_any(&layers) {
+        return None;
     }
     let layer = |slot| match cascade.get(slot)? {
         // Some of what is behind it remains.
@@ -350,7 +361,6 @@ fn background(cascade: &Cascade) -> Option<Backdrop> {
         Value::Unknown => Some(Backdrop::Unknown),
         _ => None,
     };
-    let layers = [Slot::Background, Slot::Picture, Slot::InnerShadow];
     layers.into_iter().filter_map(layer).reduce(|behind, front| match (behind, front) {
         (Backdrop::Of(behind), Backdrop::Over(colour, opacity)) => {
             Backdrop::Of(over(colour, opacity, behind))

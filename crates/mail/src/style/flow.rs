@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Sizes and margins of boxes, as far as they decide which lines of a box with a height are cut off.
 
-use super::cascade::{Cascade, Slot, Value};
+use super::cascade::{Cascade, Slot, Value, WHOLE};
 use super::length::{length, number, words};
 
 /// Pixels of a box below which no letter in it is readable.
@@ -201,6 +201,14 @@ pub(super) fn breaks_nowhere(value: &str) -> Value {
         "inherit" | "unset" => Value::Inherit,
         _ => Value::Hides(words(value).any(|word| matches!(word, "nowrap" | "pre"))),
     }
+}
+
+/// A share of the outer opacity or scale; without a number, all of it.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
+#[allow(clippy::cast_precision_loss, reason = "a power of two")]
+pub(super) fn share(number: Option<f32>) -> Value {
+    let number = number.filter(|number| number.is_finite());
+    Value::Share(number.map_or(WHOLE, |number| (number.clamp(0.0, 1000.0) * WHOLE as f32).round() as u32))
 }
 
 #[allow(clippy::cast_possible_truncation, reason = "clamped")]

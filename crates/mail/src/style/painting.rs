@@ -3,9 +3,8 @@
 
 use super::cascade::{Slot, Value};
 use super::colour::{Colour, HALF, PAGE, PLAIN_INK, Paint, alike, of_gradient, over, paint};
-use super::flow::FLAT;
-use super::length::{AWAY, arguments, closing, functions, length, number, words};
-use super::place::{BLURRED, share};
+use super::flow::{FLAT, share};
+use super::length::{AWAY, BLURRED, arguments, closing, functions, length, number, words};
 use cssparser::color::parse_named_color;
 
 pub(super) fn is_of_paint(name: &str) -> bool {

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The properties of size and place that may hide text, and their effects.
 
-use super::cascade::{Slot, Value, WHOLE};
+use super::cascade::{Slot, Value};
 use super::colour::FAINT;
-use super::flow::{FLAT, breaks_nowhere, extent, height_of_lines, heights, in_64ths, is_high, lines_of_font};
-use super::length::{PLAIN, functions, length, number, words};
+use super::flow::{
+    FLAT, breaks_nowhere, extent, height_of_lines, heights, in_64ths, is_high, lines_of_font, share,
+};
+use super::length::{BLURRED, PLAIN, functions, length, number, words};
 use super::painting::shadow;
 use super::shape::{clips_all, cuts_all, scale_of, transformed, turns_edge_on};
 use super::sides::{leaves, sides};
-
-/// Pixels of blur from which on no letter is readable.
-pub(super) const BLURRED: f32 = 20.0;
 
 #[rustfmt::skip]
 pub(super) fn is_of_place(name: &str) -> bool {
@@ -170,6 +169,7 @@ pub(super) fn places(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) 
 }
 
 /// By how much letters are closer together than usual, in 64ths of a pixel or, as a second number, of their size.
+#[allow(clippy::cast_possible_truncation, reason = "clamped")]
 fn letter_spacing(value: &str) -> Value {
     let in_64ths = |number: f32| (number.clamp(-100.0, 0.0) * 64.0).round() as i16;
     match (value.strip_suffix("em").filter(|n| !n.ends_with('r')).map(str::parse), length(value)) {
@@ -324,14 +324,6 @@ fn transforms(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) {
 fn moved(by: [f32; 2]) -> Value {
     let [x, y] = by.map(|by| by.clamp(-30000.0, 30000.0).round() as i16);
     Value::By(x, y)
-}
-
-/// A share of the outer opacity or scale; without a number, all of it.
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
-#[allow(clippy::cast_precision_loss, reason = "a power of two")]
-pub(super) fn share(number: Option<f32>) -> Value {
-    let number = number.filter(|number| number.is_finite());
-    Value::Share(number.map_or(WHOLE, |number| (number.clamp(0.0, 1000.0) * WHOLE as f32).round() as u32))
 }
 
 /// Whether the side of a replaced element that an attribute states takes nearly no place.

@@ -29,7 +29,6 @@ const PAGES: &[(&str, &str, &str)] = &[
     ("padding against a margin", ".x{margin-top:-1000px;padding-top:1000px}", "<div class=x>{a}</div>{b}"),
     ("lines in lines of no height", ".o{line-height:0;overflow:hidden} .x{line-height:20px}", "<div class=o><p class=x>{a}</p></div>{b}"),
     ("lines of no height", ".o{line-height:0;overflow:hidden}", "<div class=o><p style='margin:0'>{a}</p></div>{b}"),
-    ("greatest width of a line", ".x{max-width:200px;white-space:nowrap;overflow:hidden}", "<div class=x>{a}</div>{b}"),
     ("marquee of no size", "", "{a}<marquee width=0 height=0>{b}</marquee>{c}"),
     ("marquee of no height", "", "{a}<marquee style='height:1px'>{b}</marquee>{c}"),
     ("animation of another property", "@keyframes k{to{left:0}} .x{opacity:0;animation:k 9s}", "<p class=x>{a}</p>{b}"),
@@ -38,8 +37,6 @@ const PAGES: &[(&str, &str, &str)] = &[
     ("unknown feature", "@media (zzz){.x{display:block!important}} .x{display:none}", "<p class=x>{a}</p>{b}"),
     ("density of no screen", "@media (min-resolution:99dppx){.x{display:block!important}} .x{display:none}", "<p class=x>{a}</p>{b}"),
     ("window of no screen", "@media (min-height:99999px){.x{display:block!important}} .x{display:none}", "<p class=x>{a}</p>{b}"),
-    ("letters closer than their size", ".x{font-size:12px;letter-spacing:-3px}", "<p class=x>{a}</p>{b}"),
-    ("large letters close together", ".x{font-size:40px;letter-spacing:-16px}", "<p class=x>garden</p>{a}"),
 ];
 
 /// All of them.
