@@ -8,8 +8,8 @@ use super::atoms::ByOwnHash;
 use super::flow::Course;
 use super::look::{Look, Visibility};
 use super::names::{
-    closes_paragraph, encloses, ended_by, ends_blocks, ends_drawing, ends_word, is_block, is_heading,
-    is_of_table, is_replaced, is_shape, is_special, is_void,
+    closes_paragraph, encloses, ended_by, ends_blocks, ends_drawing, ends_word, is_before_body, is_block,
+    is_heading, is_of_table, is_replaced, is_shape, is_special, is_void,
 };
 use super::piece::Piece;
 use super::style::{Backdrop, Node, PageState, Sheet, Style};
@@ -54,6 +54,8 @@ pub(super) struct Elements<'a> {
     innermost: HashMap<LocalName, usize, BuildHasherDefault<ByOwnHash>>,
     /// Number of elements opened so far.
     count: usize,
+    /// Whether the body of the page has begun.
+    has_body: bool,
     /// Whether the last drawing has a shape.
     is_painted: bool,
     /// The place of text in boxes that cut it off.
@@ -83,6 +85,7 @@ impl<'a> Elements<'a> {
             open: Vec::new(),
             innermost: HashMap::default(),
             count: 0,
+            has_body: false,
             is_painted: false,
             course: Course::default(),
             boxes: Vec::new(),
@@ -104,6 +107,11 @@ impl<'a> Elements<'a> {
 
     /// Opens the element of a start tag.
     pub(super) fn open(&mut self, tag: &Tag) {
+        if matches!(tag.name, local_name!("body") | local_name!("frameset")) {
+            self.has_body = true;
+        } else if !self.has_body && !is_before_body(&tag.name) {
+            self.begin_body();
+        }
         if let Some(drawing) = self.drawing()
             && ends_drawing(tag)
         {
@@ -115,6 +123,10 @@ impl<'a> Elements<'a> {
         self.close_misplaced(&tag.name);
         if self.paragraphs > 0 && closes_paragraph(&tag.name) {
             self.close_implicitly(&local_name!("p"));
+        }
+        // Browsers put deeper ones beside one another.
+        if self.open.len() == MAX_OPEN && !is_void(&tag.name) {
+            self.close_from(MAX_OPEN - 1);
         }
         let node = self.node(tag);
         // A form in a form is none, nor is a part of a table outside of one.
@@ -148,6 +160,18 @@ impl<'a> Elements<'a> {
         } else if is_void(&tag.name) && style.is_box == Some(true) {
             self.begin_box(tag, &look, &style);
             self.course.end(self.open.len());
+        }
+    }
+
+    /// Begins the body of a page without a tag for it, if rules may be for it.
+    pub(super) fn begin_body(&mut self) {
+        if std::mem::replace(&mut self.has_body, true) || !self.sheet.is_for_pages() {
+            return;
+        }
+        for name in [local_name!("html"), local_name!("body")] {
+            if !self.innermost.contains_key(&name) {
+                self.open(&empty_tag(&name));
+            }
         }
     }
 
@@ -311,12 +335,17 @@ impl<'a> Elements<'a> {
     /// Also one that browsers ignore: a cell ends by table tags only, and a block within an element that is none outlives its end tag.
     /// But one of a paragraph or a line break makes an element (HTML standard, 13.2.6.4.7).
     pub(super) fn close(&mut self, name: &LocalName) {
+        // What stands behind the end of a page is in its body.
+        if matches!(*name, local_name!("body") | local_name!("html")) {
+            return;
+        }
         if *name == local_name!("br") {
             self.open(&empty_tag(name));
             return;
         }
         let found = self.ended_by_tag(name).or_else(|| {
-            (*name == local_name!("p")).then(|| self.open(&empty_tag(name)))?;
+            let is_made = *name == local_name!("p") && self.open.len() < MAX_OPEN;
+            is_made.then(|| self.open(&empty_tag(name)))?;
             self.begun_at
         });
         if let Some(at) = found {

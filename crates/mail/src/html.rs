@@ -260,6 +260,9 @@ impl<'a, 's> Sink<'a, 's> {
         let mut text = self.text.borrow_mut();
         if !text.is_empty() {
             let mut elements = self.elements.borrow_mut();
+            if !text.trim_ascii().is_empty() {
+                elements.begin_body();
+            }
             elements.fill();
             let visibility = elements.visibility();
             let shown = if visibility == Visibility::Hidden { text.len() } else { elements.fit(&text) };

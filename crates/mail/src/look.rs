@@ -7,8 +7,8 @@ use super::names::{
 };
 use super::piece::Piece;
 use super::style::{
-    Backdrop, Colour, Ink, LineHeight, PAGE, PLAIN, PLAIN_INK, Place, Size, Style, TINY, WHOLE, alike,
-    is_away, is_faint, moved, over, times,
+    Backdrop, Colour, Ink, LineHeight, PAGE, PLAIN, PLAIN_INK, Place, Size, Spacing, Style, TINY, WHOLE,
+    alike, is_away, is_faint, moved, over, times,
 };
 use html5ever::local_name;
 use html5ever::tokenizer::Tag;
@@ -58,7 +58,10 @@ pub(super) struct Look {
     pub(super) invisible: bool,
     /// Size of letters, in 64ths of a pixel.
     pub(super) size: u32,
-    pub(super) squeezed: bool,
+    /// How far letters are apart, in 64ths of a pixel.
+    pub(super) spacing: i32,
+    /// Whether lines without height are cut off.
+    pub(super) is_line_flat: bool,
     pub(super) quoted: bool,
     pub(super) ink: Ink,
     /// The fill of letters, which replaces their colour.
@@ -94,7 +97,8 @@ impl Look {
         folded: false,
         invisible: false,
         size: PLAIN,
-        squeezed: false,
+        spacing: 0,
+        is_line_flat: false,
         quoted: false,
         ink: Ink::Of(PLAIN_INK),
         fill: None,
@@ -139,7 +143,7 @@ impl Look {
     fn of_control(self) -> Self {
         let (ink, background) = (Ink::Of(PLAIN_INK), Some(PAGE));
         let outlines = [Ink::Transparent, self.outlines[1]];
-        Self { size: PLAIN, squeezed: false, ink, background, outlines, ..self }
+        Self { size: PLAIN, spacing: 0, ink, background, outlines, ..self }
     }
 
     fn with(self, style: &Style, tag: &Tag, is_announced: bool) -> Self {
@@ -151,7 +155,13 @@ impl Look {
         let clipped = self.clipped && !style.escapes;
         let place = self.place_of(style);
         let indent = style.indent.unwrap_or(self.indent);
-        let ink = style.ink.unwrap_or(self.ink);
+        let through = |ink| if ink == Ink::Transparent { style.through.unwrap_or(ink) } else { ink };
+        let ink = through(style.ink.unwrap_or(self.ink));
+        let size = match style.size {
+            None => self.size,
+            Some(Size::Of(size)) => size,
+            Some(Size::Times(times)) => self.size.saturating_mul(times) / 64,
+        };
         let is_box = style.is_box.unwrap_or_else(|| is_block(&tag.name) || is_cell(&tag.name));
         Self {
             // Nothing leaves a container in an element that is cut off.
@@ -167,15 +177,16 @@ impl Look {
             scale: times(self.scale, style.scale.unwrap_or(WHOLE)),
             folded: is_folded(tag).unwrap_or(self.folded),
             invisible: style.invisible.unwrap_or(self.invisible),
-            size: match style.size {
-                None => self.size,
-                Some(Size::Of(size)) => size,
-                Some(Size::Times(times)) => self.size.saturating_mul(times) / 64,
+            size,
+            spacing: match style.spacing {
+                None => self.spacing,
+                Some(Spacing::Of(spacing)) => spacing,
+                Some(Spacing::Times(times)) => times.saturating_mul(i32::try_from(size).unwrap_or(0)) / 64,
             },
-            squeezed: style.squeezed.unwrap_or(self.squeezed),
+            is_line_flat: style.is_line_flat || self.is_line_flat && !style.escapes,
             quoted: self.quoted || is_quote(tag, is_announced),
             ink,
-            fill: style.fill.unwrap_or(self.fill),
+            fill: style.fill.unwrap_or(self.fill).map(through),
             outlines: [0, 1].map(|at| style.outlines[at].unwrap_or(self.outlines[at])),
             background: match style.background {
                 None => self.background,
@@ -184,7 +195,7 @@ impl Look {
                     self.background.map(|behind| over(colour, opacity, behind))
                 }
                 Some(Backdrop::OfLetters) => match ink {
-                    Ink::Of(colour) => Some(colour),
+                    Ink::Of(colour) | Ink::Partly(colour, _) => Some(colour),
                     _ => None,
                 },
                 Some(Backdrop::Unknown) => None,
@@ -215,21 +226,32 @@ impl Look {
             || is_faint(self.scale))
     }
 
+    /// Whether a reader can distinguish this paint from what is behind it, as faint as both are.
+    fn is_distinct(&self, ink: Ink) -> bool {
+        let (colour, opacity) = match ink {
+            Ink::Of(colour) => (colour, u8::MAX),
+            Ink::Partly(colour, opacity) => (colour, opacity),
+            Ink::Transparent => return false,
+            Ink::Unknown => return true,
+        };
+        let Some(behind) = self.background else { return true };
+        // Nearly all letters are opaque.
+        if opacity == u8::MAX && self.opacity >= WHOLE {
+            return !alike(colour, behind);
+        }
+        let seen = times(self.opacity.min(WHOLE), u32::from(opacity));
+        !alike(over(colour, u8::try_from(seen).unwrap_or(u8::MAX), behind), behind)
+    }
+
     /// How text with this look is shown.
     pub(super) fn visibility(&self) -> Visibility {
-        let is_drawn = match (self.fill.unwrap_or(self.ink), self.background) {
-            (Ink::Of(ink), Some(background)) => !alike(ink, background),
-            (Ink::Transparent, _) => false,
-            _ => true,
-        };
-        let is_outlined = self.outlines.into_iter().any(|ink| match ink {
-            Ink::Of(ink) => self.background.is_none_or(|background| !alike(ink, background)),
-            Ink::Transparent => false,
-            Ink::Unknown => true,
-        });
-        let is_tiny = self.squeezed || times(self.size, self.scale) < TINY;
-        let is_unseen =
-            self.folded || self.invisible || self.indented || is_tiny || !(is_drawn || is_outlined);
+        let paints = [self.fill.unwrap_or(self.ink)].into_iter().chain(self.outlines);
+        let is_drawn = paints.into_iter().any(|ink| self.is_distinct(ink));
+        // Most letters are narrower than that, so they stand one upon the other.
+        let is_squeezed = i64::from(self.spacing) * 5 <= i64::from(self.size) * -3 && self.spacing < 0;
+        let is_flat = self.is_line_flat && self.line == LineHeight::Of(0);
+        let is_tiny = is_squeezed || is_flat || times(self.size, self.scale) < TINY;
+        let is_unseen = self.folded || self.invisible || self.indented || is_tiny || !is_drawn;
         if !self.is_displayed() || self.is_drawing || is_unseen {
             Visibility::Hidden
         } else if self.quoted {

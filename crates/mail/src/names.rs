@@ -140,6 +140,23 @@ pub(super) fn closes_paragraph(name: &LocalName) -> bool {
         )
 }
 
+/// Elements before the body of a page, or around it.
+pub(super) fn is_before_body(name: &LocalName) -> bool {
+    matches!(
+        *name,
+        local_name!("html")
+            | local_name!("head")
+            | local_name!("title")
+            | local_name!("style")
+            | local_name!("script")
+            | local_name!("noscript")
+            | local_name!("template")
+            | local_name!("meta")
+            | local_name!("link")
+            | local_name!("base")
+    )
+}
+
 /// Elements that may hold another element of an outer one's name.
 pub(super) fn may_nest(name: &LocalName) -> bool {
     matches!(
@@ -242,13 +259,20 @@ pub(super) fn ends_word(name: &LocalName, by_display: Option<bool>) -> bool {
 pub(super) fn has_no_box(tag: &Tag) -> bool {
     let value = |name: LocalName| tag.attrs.iter().find(|a| a.name.local == name).map(|a| a.value.trim());
     match tag.name {
-        local_name!("template") | local_name!("noembed") => true,
+        local_name!("noembed") => true,
+        local_name!("template") => is_inert(tag),
         local_name!("audio") => value(local_name!("controls")).is_none(),
         local_name!("input") => {
             value(local_name!("type")).is_some_and(|kind| kind.eq_ignore_ascii_case("hidden"))
         }
         _ => false,
     }
+}
+
+/// Whether a template is nothing; with this attribute it is what is shown of the element around it (HTML standard, 4.12.3).
+fn is_inert(tag: &Tag) -> bool {
+    let is_mode = |value: &str| ["open", "closed"].iter().any(|mode| value.eq_ignore_ascii_case(mode));
+    !tag.attrs.iter().any(|a| &*a.name.local == "shadowrootmode" && is_mode(&a.value))
 }
 
 /// Whether the style sheet of browsers does not display an element; `display` may.
@@ -325,8 +349,8 @@ pub(super) fn ends_drawing(tag: &Tag) -> bool {
 pub(super) fn is_never_shown(tag: &Tag) -> bool {
     let has = |name: LocalName| tag.attrs.iter().any(|a| a.name.local == name);
     match tag.name {
-        local_name!("template")
-        | local_name!("video")
+        local_name!("template") => is_inert(tag),
+        local_name!("video")
         | local_name!("audio")
         | local_name!("iframe")
         | local_name!("noembed")

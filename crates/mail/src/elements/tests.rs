@@ -27,7 +27,8 @@ impl OneByOne {
         if closes_paragraph(name) {
             self.end(&local_name!("p"));
         }
-        if self.0.len() < MAX_OPEN && (!is_part || self.table().is_some()) {
+        self.0.truncate(MAX_OPEN - 1);
+        if !is_part || self.table().is_some() {
             self.0.push(name.clone());
         }
     }
@@ -93,6 +94,14 @@ proptest! {
     }
 }
 
+/// As browsers do, deeper elements count where they begin.
+#[test]
+fn elements_beyond_the_bound_are_beside_one_another() {
+    let deep = |inner: &str| "<div>".repeat(2 * MAX_OPEN) + inner;
+    assert_eq!(shown(&deep("<p style='display:none'>x</p>y")), "y");
+    assert_eq!(shown(&deep("<template shadowrootmode=open>x</template><template>y</template>")), "x");
+}
+
 fn shown(html: &str) -> String {
     let mut all = String::new();
     pieces(html, &mut |piece| {
@@ -149,7 +158,7 @@ fn hidden_text_is_not_shown() {
         "<div style='background:#123456 none'><p style='color:#123456'>x</p></div>",
         // Attributes of other elements than these, and colours that are none.
         "<div bgcolor=black style='color:#fff'>x</div><div background=x style='color:#fff'>x</div>",
-        "<body bgcolor='#00 00 00'><font color=black>x</font></body>",
+        "<table bgcolor='#00 00 00'><tr><td><font color=black>x</font></table>",
         "<div style='height:4px;overflow:hidden'>x</div>",
         "<object data='data:text/plain,y'>x</object>",
         "<div style='text-indent:-9999px'>x<p>x</p></div>",

@@ -4,6 +4,8 @@
 use crate::Piece;
 use crate::pieces;
 
+mod paint;
+
 fn shown(html: &str) -> String {
     let mut all = String::new();
     pieces(html, &mut |piece| {
@@ -125,6 +127,89 @@ fn an_element_without_a_box_hides_nothing_by_it() {
     ]);
 }
 
+#[test]
+fn a_page_has_a_body_without_a_tag() {
+    assert_eq!(shown("<style>body{color:#fff}</style>x<p style='color:red'>y"), "y");
+    assert_eq!(shown("<style>body{font-size:0}</style><p>x"), "");
+    assert_eq!(shown("<html><style>html{color:#fff}</style><p>x"), "");
+    assert_eq!(shown("<style>body{color:#fff}</style><body>x</body></html>x"), "");
+    assert_eq!(shown("<style>.a{color:#fff}</style>x"), "x");
+    // The window shows what overflows it.
+    shows(&["<body style='height:0;overflow:hidden'>x", "<html style='height:0;overflow:hidden'><p>x"]);
+}
+
+#[test]
+fn moves_of_boxes_and_paddings_add_up() {
+    shows(&[
+        "<div style='padding-left:1000px'><div style='margin-left:-1000px'>x</div></div>",
+        "<div style='padding-left:9999px'><div style='margin-left:-9999px'>x</div></div>",
+        "<div style='margin-top:-1000px;padding-top:1000px'>x</div>",
+        "<div style='margin-top:-1000px'><div style='margin-top:1000px'>x</div></div>",
+        // Shares of a height that is not known.
+        "<div style='transform:translateY(-100%)'>x</div>",
+        "<div style='translate:0 -100%'>x</div>",
+        "<div style='position:relative;top:-100%'>x</div>",
+        "<div style='max-height:0%;overflow:hidden'>x</div>",
+    ]);
+    hides(&[
+        "<div style='padding-left:9999px'>x</div>",
+        "<div style='translate:-100%'>x</div>",
+        "<div style='margin-top:-1000px;padding-top:10px'>x</div>",
+        "<div style='width:0%;overflow:hidden'>x</div>",
+    ]);
+}
+
+#[test]
+fn letters_are_squeezed_by_a_share_of_their_size() {
+    hides(&["<p style='font-size:10px;letter-spacing:-10px'>x</p>", "<p style='letter-spacing:-.7em'>x</p>"]);
+    shows(&["<p style='font-size:40px;letter-spacing:-16px'>x</p>", "<p style='letter-spacing:-.1em'>x</p>"]);
+    hides(&["<p style='font-size:10px;letter-spacing:-10px'><b style='letter-spacing:inherit'>x</b></p>"]);
+}
+
+#[test]
+fn boxes_that_cut_off_by_themselves() {
+    hides(&[
+        "<marquee width=0 height=1>x</marquee>",
+        "<marquee style='height:1px'>x</marquee>",
+        "<textarea style='height:0'>x</textarea>",
+        "<input style='width:0' value=x>",
+        "<div style='line-height:0;overflow:hidden'>x</div>",
+    ]);
+    shows(&[
+        "<marquee height=40>x</marquee>",
+        "<textarea>x</textarea>",
+        "<div style='line-height:0;overflow:hidden'><p style='line-height:20px'>x</p></div>",
+        "<div style='line-height:0;overflow:hidden;min-height:20px'>x</div>",
+    ]);
+}
+
+/// An animation shows only what it changes.
+#[test]
+fn animations_show_what_they_change() {
+    let page = |rule: &str, style: &str| {
+        format!("<style>@keyframes k{{{rule}}}</style><p style='animation:k 1s;{style}'>x")
+    };
+    for (rule, style) in [
+        ("to{opacity:1}", "opacity:0"),
+        ("0%{left:-9999px}to{left:0}", "position:absolute;left:-9999px"),
+        ("to{max-height:90px}", "max-height:0;overflow:hidden"),
+        ("to{color:#000}", "color:#fff"),
+        ("to{opacity:0}", "opacity:1"),
+    ] {
+        assert_eq!(shown(&page(rule, style)), "x", "{rule} {style}");
+    }
+    for (rule, style) in [
+        ("to{left:0}", "opacity:0"),
+        ("to{opacity:0}", "opacity:0"),
+        ("to{color:white}", "color:#fff"),
+        ("to{display:block}", "display:none"),
+        ("", "max-height:0;overflow:hidden"),
+        ("to{opacity:1}", "opacity:0!important"),
+    ] {
+        assert_eq!(shown(&page(rule, style)), "", "{rule} {style}");
+    }
+}
+
 /// A box that cuts off what is below this many lines.
 fn low(style: &str, html: &str) -> String {
     format!("<div style='overflow:hidden;{style}'>{html}</div>")
@@ -185,6 +270,8 @@ fn words_beyond_the_lines_of_their_box_are_hidden() {
     let page = low("height:20px;width:300px", &words(2000));
     assert!((15..60).contains(&seen(&page)), "{}", seen(&page));
     let page = low("width:300px;white-space:nowrap", &words(2000));
+    assert!((15..60).contains(&seen(&page)), "{}", seen(&page));
+    let page = low("max-width:300px;white-space:nowrap", &words(2000));
     assert!((15..60).contains(&seen(&page)), "{}", seen(&page));
     // A line without breaks is one line.
     let page = low("height:40px;width:300px;white-space:nowrap", &(words(90) + "<br>end"));

@@ -11,8 +11,6 @@ pub(super) enum Slot {
     All,
     /// The element is not displayed.
     NotDisplayed,
-    /// The element is animated.
-    Moves,
     /// The element is a block, so that sizes apply.
     Block,
     /// The element has no box, but its content has.
@@ -107,6 +105,10 @@ pub(super) enum Slot {
     DrawnOpacity,
     /// The background shows only through the letters.
     ClipsToText,
+    /// A broad shadow within the box.
+    InnerShadow,
+    /// White letters are visible on white.
+    Blends,
     Background,
     Picture,
     /// The picture may leave some of the background free.
@@ -181,9 +183,10 @@ impl Rank {
 /// The effect of a declaration that may not apply: it hides nothing, but may show text that another one hides.
 pub(super) const fn perhaps(slot: Slot, value: Value) -> Option<Value> {
     match (slot, value) {
-        (Slot::Colour | Slot::Fill | Slot::Drawn | Slot::Background | Slot::Picture, _) => {
-            Some(Value::Unknown)
-        }
+        (
+            Slot::Colour | Slot::Fill | Slot::Drawn | Slot::Background | Slot::Picture | Slot::InnerShadow,
+            _,
+        ) => Some(Value::Unknown),
         (Slot::MarginTop | Slot::MarginBottom, Value::Number(_)) => Some(Value::Unknown),
         (Slot::PaddingTop, _) => None,
         (_, Value::High(_)) => Some(value),
@@ -203,12 +206,12 @@ pub(super) const fn perhaps(slot: Slot, value: Value) -> Option<Value> {
         // These show text that others hide.
         (
             Slot::ClipsToText
+            | Slot::Blends
             | Slot::OfContents
             | Slot::NoWrap
             | Slot::OtherFlow
             | Slot::FlexGrow
             | Slot::Layer
-            | Slot::Moves
             | Slot::AlignsRight
             | Slot::PictureInPart,
             Value::Hides(is_shown),

@@ -19,6 +19,9 @@ pub(super) const FAINT: f32 = 0.05;
 /// Opacity from which on a colour counts as opaque.
 const DENSE: f32 = 0.9;
 
+/// The opacity of paint that covers what is behind it more or less.
+pub(super) const HALF: u8 = u8::MAX / 2;
+
 /// Levels of `light-dark()`.
 const MAX_DEPTH: usize = 8;
 
@@ -205,7 +208,7 @@ fn of_hue(hue: f32, saturation: f32, light: f32) -> [f32; 3] {
     })
 }
 
-/// The common colour of all stops of the first gradient in a value.
+/// The common colour of all stops of the first gradient in a value, which may be more or less opaque.
 pub(super) fn of_gradient(value: &str) -> Option<Paint> {
     let lower = value.to_ascii_lowercase();
     let (_, list) = functions(&lower).find(|(name, _)| name.ends_with("-gradient"))?;
@@ -218,13 +221,15 @@ pub(super) fn of_gradient(value: &str) -> Option<Paint> {
             continue;
         }
         let colour = colour?;
-        let same = match (all, colour) {
-            (None, _) | (Some(Paint::Transparent), Paint::Transparent) => true,
-            (Some(Paint::Opaque(a)), Paint::Opaque(b)) => alike(a, b),
-            _ => false,
-        };
-        all = same.then_some(colour);
-        all?;
+        all = Some(match (all, colour) {
+            (None, _) | (Some(Paint::Transparent), Paint::Transparent) => colour,
+            (Some(Paint::Opaque(a)), Paint::Opaque(b)) if alike(a, b) => colour,
+            (Some(Paint::Opaque(a) | Paint::Partly(a, _)), Paint::Opaque(b) | Paint::Partly(b, _)) => {
+                alike(a, b).then_some(Paint::Partly(a, HALF))?
+            }
+            (Some(Paint::Opaque(a) | Paint::Partly(a, _)), Paint::Transparent)
+            | (Some(Paint::Transparent), Paint::Opaque(a) | Paint::Partly(a, _)) => Paint::Partly(a, HALF),
+        });
     }
     all
 }

@@ -187,7 +187,8 @@ fn resets(value: &str, set: &mut dyn FnMut(Slot, Value)) {
 /// Letters of the longest property that is read.
 const LONGEST: usize = 25;
 
-fn read(property: &str, value: &str, scope: Scope<'_>, emit: &mut dyn FnMut(Declaration)) {
+/// Reads a declaration, without escapes and comments.
+pub(super) fn read(property: &str, value: &str, scope: Scope<'_>, emit: &mut dyn FnMut(Declaration)) {
     let mut name = [0; LONGEST];
     let Some(name) = name.get_mut(..property.len()) else { return };
     name.copy_from_slice(property.as_bytes());
@@ -200,7 +201,9 @@ fn read(property: &str, value: &str, scope: Scope<'_>, emit: &mut dyn FnMut(Decl
     let mut set = |slot, value| emit(Declaration { slot, value, is_important });
     let name = str::from_utf8(name).unwrap_or_default();
     if matches!(name, "animation" | "animation-name" | "-webkit-animation" | "-webkit-animation-name") {
-        set(Slot::Moves, Value::Hides(scope.animates(value)));
+        // They take precedence over all declarations that are not important.
+        let of_animation = |(slot, value)| Declaration { slot, value, is_important: true };
+        scope.animations(value).map(of_animation).for_each(emit);
     } else if name == "all" {
         resets(value.trim_end(), &mut set);
     } else if is_of_paint(name) {

@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The style of an element, from its attributes and the style sheets.
 
-use super::cascade::{Cascade, Rank, Slot, Value, WHOLE};
-use super::colour::Colour;
+use super::boxes::{
+    Shares, cuts_itself, is_apart, is_box, is_container, is_faint, is_flat, is_hidden, is_line_flat, is_thin,
+};
+use super::cascade::{Cascade, Rank, Slot, Value};
+use super::colour::{Colour, HALF, PAGE, PLAIN_INK, over};
 use super::declaration::Attributes;
 use super::drawing;
-use super::flow::{Flow, LineHeight, line_height};
+use super::flow::{FLAT, Flow, LineHeight, extent, heights, line_height};
 use super::painting::legacy_colour;
 use super::place::{is_small, legacy_size};
 use super::sheet::Sheet;
-use super::shift::{Shift, holds_fixed, is_back};
+use super::shift::Shift;
 use super::tree::Node;
 use super::vars::Scope;
-use crate::names::{has_background, is_block, is_undisplayed};
+use crate::names::{has_background, is_undisplayed};
 use html5ever::tokenizer::Tag;
 use html5ever::{LocalName, local_name};
 
@@ -20,6 +23,8 @@ use html5ever::{LocalName, local_name};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ink {
     Of(Colour),
+    /// With an opacity, of 255.
+    Partly(Colour, u8),
     Transparent,
     /// An unknown colour.
     Unknown,
@@ -50,6 +55,13 @@ pub(crate) enum Size {
     Times(u32),
 }
 
+/// The distance of letters, in 64ths of a pixel, or of their size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Spacing {
+    Of(i32),
+    Times(i32),
+}
+
 /// State that elements of a page share: memory, and cached `style` attributes.
 #[derive(Debug, Default)]
 pub(crate) struct PageState {
@@ -59,6 +71,8 @@ pub(crate) struct PageState {
     pub(crate) is_drawn: bool,
     /// Whether it is a box in a flex container or grid.
     pub(crate) is_item: bool,
+    /// The colour of links, if the page sets it.
+    link: Option<Colour>,
     cascade: Cascade,
     attributes: Attributes,
 }
@@ -70,6 +84,8 @@ pub(crate) struct Style {
     pub(crate) hidden: bool,
     /// Whether it is so small that it cuts off all its content, but for boxes with a place of their own.
     pub(crate) clipped: bool,
+    /// Whether it cuts off lines without height.
+    pub(crate) is_line_flat: bool,
     /// Whether it has such a place, by which it leaves an outer element that is no container.
     pub(crate) escapes: bool,
     /// Whether inner boxes have their place in it.
@@ -97,11 +113,13 @@ pub(crate) struct Style {
     pub(crate) invisible: Option<bool>,
     /// The size of its letters.
     pub(crate) size: Option<Size>,
-    /// Whether its letters overlap.
-    pub(crate) squeezed: Option<bool>,
+    /// How far its letters are apart, in 64ths of a pixel or of their size.
+    pub(crate) spacing: Option<Spacing>,
     pub(crate) ink: Option<Ink>,
     /// The fill of letters, which replaces their colour; `Some(None)` resets it to their colour.
     pub(crate) fill: Option<Option<Ink>>,
+    /// The paint of transparent letters, if its background shows only through them.
+    pub(crate) through: Option<Ink>,
     /// The shadow and the outline of letters, by which they may be visible if they are not drawn.
     pub(crate) outlines: [Option<Ink>; 2],
     /// The colour behind it.
@@ -126,13 +144,10 @@ pub(crate) struct Style {
 impl Style {
     /// Reads the attributes of a start tag, and the rules of `sheet` for the element.
     pub(crate) fn of(tag: &Tag, sheet: &Sheet, node: Option<&Node>, known: &mut PageState) -> Self {
-        let PageState { is_cut, is_drawn, is_item, cascade, attributes } = known;
+        let PageState { is_cut, is_drawn, is_item, link, cascade, attributes } = known;
         cascade.clear();
         let mut is_styled = sheet.apply(tag, node, cascade);
-        if is_undisplayed(tag) {
-            cascade.add(Slot::NotDisplayed, Rank::HINT, Value::Hides(true));
-            is_styled = true;
-        }
+        is_styled |= by_browser(tag, *is_drawn, cascade);
         for attribute in &tag.attrs {
             let value = attribute.value.trim();
             let mut hint = |slot, value| cascade.add(slot, Rank::HINT, value);
@@ -152,27 +167,21 @@ impl Style {
                 }
                 local_name!("text") if tag.name == local_name!("body") => colour(Slot::Colour),
                 // Links have their own colour.
-                local_name!("href") if tag.name == local_name!("a") => hint(Slot::Colour, Value::Unknown),
+                local_name!("href") if tag.name == local_name!("a") => {
+                    hint(Slot::Colour, link.map_or(Value::Unknown, Value::Colour));
+                }
+                local_name!("link") if tag.name == local_name!("body") => *link = legacy_colour(value),
                 local_name!("dir") => {
                     hint(Slot::RightToLeft, Value::Hides(value.eq_ignore_ascii_case("rtl")))
                 }
                 local_name!("width") if is_picture(&tag.name) => hint(Slot::Width, is_small(value)),
                 local_name!("height") if is_picture(&tag.name) => hint(Slot::Height, is_small(value)),
+                local_name!("width") if cuts_itself(&tag.name) => hint(Slot::Width, extent(value, FLAT)),
+                local_name!("height") if cuts_itself(&tag.name) => hint(Slot::Height, heights(value)),
                 local_name!("bgcolor") if has_background(&tag.name) => colour(Slot::Background),
                 local_name!("background") if has_background(&tag.name) => hint(Slot::Picture, Value::Unknown),
                 _ if *is_drawn => drawing::of_attribute(&attribute.name.local, value, &mut hint),
                 _ => continue,
-            }
-            is_styled = true;
-        }
-        if *is_drawn && &*tag.name == "foreignobject" {
-            // Without a size it has none.
-            for (side, slot) in [("width", Slot::Width), ("height", Slot::Height)] {
-                let value = tag.attrs.iter().find(|a| &*a.name.local == side).map_or("0", |a| &a.value);
-                cascade.add(slot, Rank::HINT, is_small(value.trim()));
-            }
-            for slot in [Slot::Block, Slot::Clips] {
-                cascade.add(slot, Rank::HINT, Value::Hides(true));
             }
             is_styled = true;
         }
@@ -186,7 +195,8 @@ impl Style {
         if *is_drawn {
             style.ink = drawn_ink(cascade);
         }
-        let has_flow = *is_cut || cascade.hides(Slot::Cuts);
+        let is_page = matches!(tag.name, local_name!("body") | local_name!("html"));
+        let has_flow = *is_cut || cascade.hides(Slot::Cuts) && !is_page;
         Self { flow: if has_flow { Flow::of(cascade) } else { Flow::default() }, ..style }
     }
 
@@ -208,6 +218,7 @@ impl Style {
         let style = Self {
             hidden: is_hidden(cascade, name) || is_flat && is_container,
             clipped: is_flat,
+            is_line_flat: is_line_flat(cascade, name),
             escapes: cascade.hides(Slot::OutOfFlow),
             is_container,
             shift: Shift::of(cascade, is_box(cascade, name)),
@@ -222,15 +233,15 @@ impl Style {
             scale: shares.scale,
             invisible: flag(Slot::Invisible),
             size: size(cascade),
-            squeezed: flag(Slot::LetterSpacing),
-            ink: if clips_to_text { Some(Ink::Unknown) } else { ink(Slot::Colour) },
+            spacing: spacing(cascade),
+            ink: ink(Slot::Colour),
             fill: match cascade.get(Slot::Fill) {
-                _ if clips_to_text => Some(None),
                 Some(Value::Inherit) => Some(None),
                 _ => ink(Slot::Fill).map(Some),
             },
+            through: clips_to_text.then(|| through(background(cascade))),
             outlines: outlines(cascade),
-            background: background(cascade),
+            background: background(cascade).filter(|_| !clips_to_text),
             behind: is_moved && cascade.hides(Slot::Behind),
             is_layer: is_moved && cascade.hides(Slot::Layer),
             lays_out: cascade.hides(Slot::LaysOut).then(|| cascade.hides(Slot::Reversed)),
@@ -251,6 +262,7 @@ impl Style {
         Self {
             hidden: false,
             clipped: false,
+            is_line_flat: false,
             escapes: false,
             is_container: false,
             shift: Shift::default(),
@@ -268,10 +280,36 @@ impl Style {
     }
 }
 
+/// Adds what the style sheet of browsers says of an element; returns false if that is nothing.
+fn by_browser(tag: &Tag, is_drawn: bool, cascade: &mut Cascade) -> bool {
+    let mut is_styled = is_undisplayed(tag);
+    if is_styled {
+        cascade.add(Slot::NotDisplayed, Rank::HINT, Value::Hides(true));
+    }
+    if let Some(behind) = own_background(&tag.name) {
+        cascade.add(Slot::Colour, Rank::HINT, Value::Colour(PLAIN_INK));
+        cascade.add(Slot::Background, Rank::HINT, Value::Colour(behind));
+        is_styled = true;
+    }
+    if is_drawn && &*tag.name == "foreignobject" {
+        // Without a size it has none.
+        for (side, slot) in [("width", Slot::Width), ("height", Slot::Height)] {
+            let value = tag.attrs.iter().find(|a| &*a.name.local == side).map_or("0", |a| &a.value);
+            cascade.add(slot, Rank::HINT, is_small(value.trim()));
+        }
+        for slot in [Slot::Block, Slot::Clips] {
+            cascade.add(slot, Rank::HINT, Value::Hides(true));
+        }
+        is_styled = true;
+    }
+    is_styled
+}
+
 /// The paint of letters.
 fn ink(cascade: &Cascade, slot: Slot) -> Option<Ink> {
     match cascade.get(slot) {
         Some(Value::Colour(colour)) => Some(Ink::Of(colour)),
+        Some(Value::Partly(colour, opacity)) => Some(Ink::Partly(colour, opacity)),
         Some(Value::Transparent) => Some(Ink::Transparent),
         Some(Value::Unknown) => Some(Ink::Unknown),
         _ => None,
@@ -285,12 +323,7 @@ fn drawn_ink(cascade: &Cascade) -> Option<Ink> {
     {
         return Some(Ink::Transparent);
     }
-    match cascade.get(Slot::Drawn)? {
-        Value::Colour(colour) => Some(Ink::Of(colour)),
-        Value::Transparent => Some(Ink::Transparent),
-        Value::Unknown => Some(Ink::Unknown),
-        _ => None,
-    }
+    ink(cascade, Slot::Drawn)
 }
 
 /// The shadow and the outline of letters.
@@ -307,16 +340,43 @@ fn outlines(cascade: &Cascade) -> [Option<Ink>; 2] {
     [outline(Slot::Shadow), stroke]
 }
 
-/// The colour behind an element.
+/// The colour behind an element: its background, a picture on it and a shadow on both.
 fn background(cascade: &Cascade) -> Option<Backdrop> {
-    match (cascade.get(Slot::Picture), cascade.get(Slot::Background)) {
-        (Some(Value::Colour(_)), _) if cascade.hides(Slot::PictureInPart) => Some(Backdrop::Unknown),
-        (Some(Value::Colour(colour)), _) => Some(Backdrop::Of(colour)),
-        (Some(Value::Unknown), _) | (_, Some(Value::Unknown)) => Some(Backdrop::Unknown),
-        (_, Some(Value::Colour(colour))) => Some(Backdrop::Of(colour)),
-        (_, Some(Value::Partly(colour, opacity))) => Some(Backdrop::Over(colour, opacity)),
-        (_, Some(Value::OfLetters)) => Some(Backdrop::OfLetters),
+    let layers = [Slot::Background, Slot::Picture, Slot::InnerShadow];
+    if cascade.hides(Slot::Blends) {
+        return Some(Backdrop::Unknown);
+    }
+    // Nearly all elements have none.
+    if !cascade.has_any(&layers) {
+        return None;
+    }
+    let layer = |slot| match cascade.get(slot)? {
+        // Some of what is behind it remains.
+        Value::Colour(colour) if slot == Slot::Picture && cascade.hides(Slot::PictureInPart) => {
+            Some(Backdrop::Over(colour, HALF))
+        }
+        Value::Colour(colour) => Some(Backdrop::Of(colour)),
+        Value::Partly(colour, opacity) => Some(Backdrop::Over(colour, opacity)),
+        Value::OfLetters => Some(Backdrop::OfLetters),
+        Value::Unknown => Some(Backdrop::Unknown),
         _ => None,
+    };
+    layers.into_iter().filter_map(layer).reduce(|behind, front| match (behind, front) {
+        (Backdrop::Of(behind), Backdrop::Over(colour, opacity)) => {
+            Backdrop::Of(over(colour, opacity, behind))
+        }
+        (Backdrop::Unknown, Backdrop::Over(..)) => Backdrop::Unknown,
+        (_, front) => front,
+    })
+}
+
+/// The paint of letters through which a background shows.
+const fn through(background: Option<Backdrop>) -> Ink {
+    match background {
+        Some(Backdrop::Of(colour)) => Ink::Of(colour),
+        Some(Backdrop::Over(colour, opacity)) => Ink::Partly(colour, opacity),
+        Some(Backdrop::Unknown) => Ink::Unknown,
+        Some(Backdrop::OfLetters) | None => Ink::Transparent,
     }
 }
 
@@ -337,104 +397,26 @@ fn size(cascade: &Cascade) -> Option<Size> {
     }
 }
 
-/// Whether a share of opacity or scale leaves nothing to read.
-pub(crate) const fn is_faint(share: u32) -> bool {
-    share < WHOLE / 20
+/// The distance of letters.
+fn spacing(cascade: &Cascade) -> Option<Spacing> {
+    match cascade.get(Slot::LetterSpacing)? {
+        Value::By(pixels, 0) => Some(Spacing::Of(i32::from(pixels))),
+        Value::By(_, times) => Some(Spacing::Times(i32::from(times))),
+        Value::Hides(_) => Some(Spacing::Of(0)),
+        _ => None,
+    }
+}
+
+/// The background of elements that browsers draw in black on a colour of their own.
+const fn own_background(name: &LocalName) -> Option<Colour> {
+    match *name {
+        local_name!("mark") => Some([255, 255, 0]),
+        local_name!("dialog") => Some(PAGE),
+        _ => None,
+    }
 }
 
 /// Elements whose sides are attributes, and which cut their content.
 fn is_picture(name: &LocalName) -> bool {
     matches!(*name, local_name!("img") | local_name!("svg"))
-}
-
-/// Whether sizes apply to an element: not to inline ones, and a cell grows with its content.
-fn is_box(cascade: &Cascade, name: &LocalName) -> bool {
-    let is_cut_item = || cascade.hides(Slot::Item) && cascade.hides(Slot::Clips);
-    cascade.hides(Slot::Float)
-        || cascade.hides(Slot::OutOfFlow)
-        || is_cut_item()
-        || match cascade.get(Slot::Block) {
-            Some(value) => value == Value::Hides(true),
-            None => is_block(name),
-        }
-}
-
-/// Whether the lines around an element continue beside its box.
-fn is_apart(cascade: &Cascade) -> bool {
-    let is_in_line = cascade.hides(Slot::Block) && !cascade.hides(Slot::Parts);
-    cascade.hides(Slot::Float) || cascade.hides(Slot::OutOfFlow) || is_in_line
-}
-
-/// Whether a picture has nearly no width or height.
-fn is_thin(cascade: &Cascade) -> bool {
-    let hides = |slot| cascade.hides(slot);
-    (hides(Slot::Width) || hides(Slot::MaxWidth)) && !hides(Slot::MinWidth)
-        || (hides(Slot::Height) || hides(Slot::MaxHeight)) && !hides(Slot::MinHeight)
-}
-
-/// The shares of opacity and scale that an element leaves to its content.
-struct Shares {
-    opacity: Option<u32>,
-    scale: Option<u32>,
-}
-
-impl Shares {
-    fn of(cascade: &Cascade, name: &LocalName) -> Self {
-        // An animation may end otherwise.
-        if cascade.hides(Slot::Moves) {
-            return Self { opacity: None, scale: None };
-        }
-        let share = |slot| match cascade.get(slot) {
-            Some(Value::Share(share)) => Some(share),
-            _ => None,
-        };
-        let in_a_box = [Slot::Scale, Slot::Shrinks].map(|slot| share(slot).filter(|_| is_box(cascade, name)));
-        // A page sets no letters in a zoom that small for reading.
-        let zoom = share(Slot::Zoom).map(|zoom| if zoom < WHOLE / 10 { 0 } else { zoom });
-        let scales = in_a_box.into_iter().chain([zoom]).flatten();
-        Self { opacity: share(Slot::Faint), scale: scales.reduce(times) }
-    }
-}
-
-/// A share of a share.
-pub(crate) fn times(outer: u32, share: u32) -> u32 {
-    let product = u64::from(outer) * u64::from(share) / u64::from(WHOLE);
-    u32::try_from(product).unwrap_or(u32::MAX)
-}
-
-/// Whether an element is a box so small that nobody sees its content.
-fn is_flat(cascade: &Cascade, name: &LocalName) -> bool {
-    let hides = |slot| cascade.hides(slot);
-    let clips = hides(Slot::Clips) || hides(Slot::Contains);
-    let cuts = is_box(cascade, name) && clips || *name == local_name!("svg");
-    let heights = [Slot::Height, Slot::MaxHeight, Slot::LineHeight];
-    let is_low = heights.into_iter().any(hides) && !hides(Slot::MinHeight) && !hides(Slot::PaddingBottom);
-    let is_thin = (hides(Slot::Width) || hides(Slot::MaxWidth)) && !hides(Slot::MinWidth);
-    let has_height = matches!(cascade.get(Slot::Height), Some(value) if value != Value::Inherit);
-    let is_empty =
-        hides(Slot::Sized) && !has_height && !hides(Slot::MinHeight) && !hides(Slot::PaddingBottom);
-    let is_item = hides(Slot::Item) && hides(Slot::FlexBasis) && !hides(Slot::FlexGrow);
-    let is_shrunk = is_item && !hides(Slot::MinWidth) && !hides(Slot::MinHeight);
-    // An animation may enlarge it after a while.
-    cuts && (is_empty || is_shrunk || is_low || is_thin || hides(Slot::IndentOut)) && !hides(Slot::Moves)
-}
-
-/// Whether inner boxes with a place of their own have it in an element (CSS Positioned Layout Module Level 3, 2.1).
-fn is_container(cascade: &Cascade, name: &LocalName) -> bool {
-    cascade.hides(Slot::Moved) || holds_fixed(cascade) || *name == local_name!("svg")
-}
-
-/// Whether an element takes no space, or only space that nobody sees, in any place.
-fn is_hidden(cascade: &Cascade, name: &LocalName) -> bool {
-    let hides = |slot| cascade.hides(slot);
-    let anywhere = [Slot::NotDisplayed, Slot::ClipPath, Slot::Filter, Slot::Mask];
-    let in_a_box = [Slot::Transform, Slot::Rotate, Slot::ContentHidden];
-    // An animation may show its content after a while.
-    if hides(Slot::Moves) && !hides(Slot::NotDisplayed) {
-        return false;
-    }
-    let is_away = in_a_box.into_iter().any(hides) || hides(Slot::PaddingLeft) && !is_back(cascade);
-    anywhere.into_iter().any(hides)
-        || is_box(cascade, name) && is_away
-        || hides(Slot::OutOfFlow) && hides(Slot::Clip)
 }

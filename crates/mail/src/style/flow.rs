@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Sizes and margins of boxes, as far as they decide which lines of a box with a height are cut off.
 
-use super::cascade::{Cascade, Slot, Value};
+use super::cascade::{Cascade, Slot, Value, WHOLE};
 use super::length::{length, number, words};
 
 /// Pixels of a box below which no letter in it is readable.
@@ -84,14 +84,17 @@ impl Flow {
             || hides(Slot::OutOfFlow)
             || hides(Slot::LaysOut)
             || sides.into_iter().any(sets);
-        // Higher by its content, or by an animation.
-        let is_higher = hides(Slot::MinHeight) || hides(Slot::Moves);
         let is_in_line = hides(Slot::Block) && !hides(Slot::Parts) && cascade.get(Slot::Parts).is_some();
+        let [width, most] = [Slot::Width, Slot::MaxWidth].map(|slot| Extent::of(cascade, slot));
         Self {
-            cuts: hides(Slot::Cuts) && !is_higher && !is_placed,
+            cuts: hides(Slot::Cuts) && !hides(Slot::MinHeight) && !is_placed,
             height: Extent::of_height(cascade, Slot::Height),
             max_height: Extent::of_height(cascade, Slot::MaxHeight),
-            width: Extent::of(cascade, Slot::Width),
+            width: match (width, most) {
+                (Extent::Pixels(width), Extent::Pixels(most)) => Extent::Pixels(width.min(most)),
+                (Extent::None | Extent::Unknown, Extent::Pixels(_) | Extent::Times(_)) => most,
+                _ => width,
+            },
             padding: [Slot::PaddingTop, Slot::PaddingBottom].map(|slot| Extent::of_margin(cascade, slot)),
             margin: [Slot::MarginTop, Slot::MarginBottom].map(|slot| Extent::of_margin(cascade, slot)),
             left: [Slot::MarginLeft, Slot::PaddingLeft].map(|slot| Extent::of_margin(cascade, slot)),
@@ -121,6 +124,11 @@ pub(super) fn extent(value: &str, flat: f32) -> Value {
         return Value::Inherit;
     }
     distance(value).unwrap_or(Value::Hides(false))
+}
+
+/// A height. Shares of what is around mostly have no effect, as that is as high as its content.
+pub(super) fn heights(value: &str) -> Value {
+    if value.ends_with('%') { Value::Hides(false) } else { extent(value, FLAT) }
 }
 
 /// A length whose pixels do not depend on the window or the box around.
@@ -193,6 +201,14 @@ pub(super) fn breaks_nowhere(value: &str) -> Value {
         "inherit" | "unset" => Value::Inherit,
         _ => Value::Hides(words(value).any(|word| matches!(word, "nowrap" | "pre"))),
     }
+}
+
+/// A share of the outer opacity or scale; without a number, all of it.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
+#[allow(clippy::cast_precision_loss, reason = "a power of two")]
+pub(super) fn share(number: Option<f32>) -> Value {
+    let number = number.filter(|number| number.is_finite());
+    Value::Share(number.map_or(WHOLE, |number| (number.clamp(0.0, 1000.0) * WHOLE as f32).round() as u32))
 }
 
 #[allow(clippy::cast_possible_truncation, reason = "clamped")]

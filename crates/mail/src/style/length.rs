@@ -11,6 +11,9 @@ pub(super) const AWAY: f32 = 900.0;
 /// The same to the right, where windows are wide.
 pub(super) const FAR: f32 = 5000.0;
 
+/// Pixels of blur from which on no letter is readable.
+pub(super) const BLURRED: f32 = 20.0;
+
 /// The default size of letters, in 64ths of a pixel.
 pub(crate) const PLAIN: u32 = 16 * 64;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Media queries, evaluated for a reader at a desk.
 
-use super::length::{arguments, length, parts};
+use super::length::{FAR, arguments, length, number, parts};
 
 /// Whether rules apply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -58,10 +58,12 @@ fn joined(query: &str, depth: usize) -> Applies {
 fn simple(condition: &str, depth: usize) -> Applies {
     match condition {
         "all" | "screen" => return Applies::Yes,
-        "print" | "speech" | "tty" | "tv" | "projection" | "handheld" | "braille" | "embossed" | "aural" => {
-            return Applies::No;
-        }
         _ => (),
+    }
+    let is_type = condition.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
+    if is_type && !condition.is_empty() && !matches!(condition, "and" | "or" | "not" | "only") {
+        // Another medium than a screen, or none.
+        return Applies::No;
     }
     let Some(inner) = condition.strip_prefix('(').and_then(|text| text.strip_suffix(')')) else {
         return Applies::Perhaps;
@@ -73,20 +75,67 @@ fn simple(condition: &str, depth: usize) -> Applies {
     feature(inner).map_or(Applies::Perhaps, |fits| if fits { Applies::Yes } else { Applies::No })
 }
 
-/// Whether a feature is that of a reader at a desk; `None` if readers differ.
+/// Whether a feature is that of a reader at a desk; `None` if readers differ. Unknown features are nobody's.
 fn feature(text: &str) -> Option<bool> {
     if text.contains(['<', '>', '=']) {
         return range(text);
     }
     let (name, value) = text.split_once(':').unwrap_or((text, ""));
     let value = value.trim();
+    // From the first value on some readers have it, and beyond the second nobody has.
+    let among = |number: f32, [all, most]: [f32; 2]| match number {
+        _ if number <= all => Some(true),
+        _ if number > most => Some(false),
+        _ => None,
+    };
     match name.trim() {
         "prefers-color-scheme" if value == "light" => Some(true),
         "min-width" | "min-device-width" => Some(pixels(value)? <= WIDTH),
         "max-width" | "max-device-width" => Some(pixels(value)? >= WIDTH),
         "width" | "height" | "color" if value.is_empty() => Some(true),
-        _ => None,
+        "min-height" | "min-device-height" => among(pixels(value)?, [300.0, FAR]),
+        "-webkit-min-device-pixel-ratio" | "min--moz-device-pixel-ratio" => among(number(value)?, [1.0, 4.0]),
+        "min-resolution" => {
+            let (dots, one) = value.strip_suffix("dpi").map_or((value, 1.0), |dots| (dots, 96.0));
+            let dots = dots.strip_suffix("dppx").or_else(|| dots.strip_suffix('x')).unwrap_or(dots);
+            among(number(dots)? / one, [1.0, 4.0])
+        }
+        "monochrome" | "grid" | "min-monochrome" => Some(value == "0"),
+        name => {
+            if is_feature(name) {
+                None
+            } else {
+                Some(false)
+            }
+        }
     }
+}
+
+/// Features of media (Media Queries Level 5), without `min-` and `max-`.
+fn is_feature(name: &str) -> bool {
+    const STARTS: [&str; 17] = [
+        "width",
+        "height",
+        "device-",
+        "aspect-ratio",
+        "orientation",
+        "resolution",
+        "color",
+        "any-",
+        "hover",
+        "pointer",
+        "prefers-",
+        "forced-colors",
+        "inverted-colors",
+        "dynamic-range",
+        "video-",
+        "display-mode",
+        "scripting",
+    ];
+    let name = name.trim_start_matches('-').trim_start_matches("webkit-").trim_start_matches("moz-");
+    let name = name.strip_prefix("min-").or_else(|| name.strip_prefix("max-")).unwrap_or(name);
+    let others = ["update", "overflow-block", "overflow-inline", "scan", "transform-3d"];
+    STARTS.iter().any(|start| name.starts_with(start)) || others.contains(&name)
 }
 
 /// A range such as `400px <= width`, `width > 30em` or `400px < width < 900px`.
@@ -139,7 +188,6 @@ mod tests {
             ("(min-width: 2000px)", No),
             ("screen and (min-width:480px) and (max-width:4000px)", Yes),
             ("(prefers-color-scheme: dark)", Perhaps),
-            ("screen and (-webkit-min-device-pixel-ratio:0)", Perhaps),
             ("not all", No),
             ("not print", Yes),
             ("not not print", Perhaps),
@@ -165,6 +213,20 @@ mod tests {
             ("(color)", Yes),
             ("(width)", Yes),
             ("(hover: hover)", Perhaps),
+            ("yahoo", No),
+            ("screen and (zzz)", No),
+            ("not (zzz:1)", Yes),
+            ("(monochrome)", No),
+            ("(min-resolution:1dppx)", Yes),
+            ("(min-resolution:144dpi)", Perhaps),
+            ("(min-resolution: 9x)", No),
+            ("(-webkit-min-device-pixel-ratio:0)", Yes),
+            ("(-webkit-max-device-pixel-ratio:2)", Perhaps),
+            ("(-webkit-min-device-pixel-ratio:99)", No),
+            ("(min-height:200px)", Yes),
+            ("(min-height:800px)", Perhaps),
+            ("(min-height:99999px)", No),
+            ("(-ms-high-contrast:none)", No),
             ("(min-width:1px) and (max-width:9px) or (color)", Perhaps),
             ("print, (orientation: portrait)", Perhaps),
         ] {

@@ -2,6 +2,7 @@
 //! Whether an element's attributes and its page's style sheets hide its text.
 
 mod attribute;
+mod boxes;
 mod cascade;
 mod colour;
 mod compound;
@@ -11,6 +12,7 @@ mod element;
 mod find;
 mod flow;
 mod generated;
+mod keyframes;
 mod length;
 mod matching;
 mod media;
@@ -26,10 +28,11 @@ mod supports;
 mod tree;
 mod vars;
 
+pub(super) use boxes::{is_faint, times};
 pub(super) use cascade::WHOLE;
 pub(super) use colour::{Colour, PAGE, PLAIN_INK, alike, over};
 pub(super) use compound::Pseudo;
-pub(super) use element::{Backdrop, Ink, PageState, Size, Style, is_faint, times};
+pub(super) use element::{Backdrop, Ink, PageState, Size, Spacing, Style};
 pub(super) use flow::{Extent, Flow, LineHeight};
 pub(super) use length::{PLAIN, TINY};
 pub(super) use sheet::Sheet;

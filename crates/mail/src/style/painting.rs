@@ -2,9 +2,9 @@
 //! The paint of letters, and the background.
 
 use super::cascade::{Slot, Value};
-use super::colour::{Colour, PAGE, PLAIN_INK, Paint, alike, of_gradient, paint};
-use super::length::{AWAY, closing, functions, length, number, words};
-use super::place::share;
+use super::colour::{Colour, HALF, PAGE, PLAIN_INK, Paint, alike, of_gradient, over, paint};
+use super::flow::{FLAT, share};
+use super::length::{AWAY, BLURRED, arguments, closing, functions, length, number, words};
 use cssparser::color::parse_named_color;
 
 pub(super) fn is_of_paint(name: &str) -> bool {
@@ -18,6 +18,7 @@ pub(super) fn is_of_paint(name: &str) -> bool {
             | "background-size"
             | "background-repeat"
             | "box-shadow"
+            | "mix-blend-mode"
             | "fill"
             | "fill-opacity"
             | "stroke"
@@ -53,7 +54,7 @@ pub(super) fn paints(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) 
             set(Slot::Stroke, if is_none { Value::Hides(true) } else { outline(value) });
             set(Slot::StrokeWidth, Value::Hides(false));
         }
-        "text-shadow" => set(Slot::Shadow, outline(value)),
+        "text-shadow" => set(Slot::Shadow, shadow(value)),
         "-webkit-text-stroke" => {
             set(Slot::Stroke, outline(value));
             set(Slot::StrokeWidth, Value::Hides(!has_width(value)));
@@ -65,10 +66,12 @@ pub(super) fn paints(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) 
         }
         "background-clip" | "-webkit-background-clip" => set(Slot::ClipsToText, Value::Hides(word("text"))),
         // A broad one is like a background.
-        "box-shadow" if words(value).any(|word| word.eq_ignore_ascii_case("inset")) => {
-            set(Slot::Picture, Value::Unknown);
+        "box-shadow" => set(Slot::InnerShadow, inner_shadow(value)),
+        "mix-blend-mode" => {
+            // Of all modes, these make white letters on white visible.
+            let turns = word("difference") || word("exclusion");
+            set(Slot::Blends, Value::Hides(turns));
         }
-        "box-shadow" => (),
         "background-size" | "background-repeat" => set(Slot::PictureInPart, Value::Hides(is_of_part(value))),
         "background-image" => set(Slot::Picture, picture(value)),
         "background-color" if is_none => set(Slot::Background, Value::Inherit),
@@ -190,31 +193,51 @@ fn picture(value: &str) -> Value {
     }
     match of_gradient(value) {
         Some(Paint::Opaque(colour)) => Value::Colour(colour),
+        Some(Paint::Partly(colour, opacity)) => Value::Partly(colour, opacity),
         Some(Paint::Transparent) => Value::Inherit,
-        Some(Paint::Partly(..)) | None => Value::Unknown,
+        None => Value::Unknown,
     }
 }
 
 /// The colour of a shadow or an outline, by which letters may be visible that are not drawn. Of several, one distinct from the page.
 fn outline(value: &str) -> Value {
     let is_no_length = |word: &&str| number(word).is_none();
-    let colour = |word| match paint(word) {
-        Some(Paint::Opaque(colour) | Paint::Partly(colour, _)) => Some(colour),
-        _ => None,
+    let colours = || words(value).filter(is_no_length).map(ink);
+    let is_distinct = |ink: &Value| match *ink {
+        Value::Colour(colour) => !alike(colour, PAGE),
+        Value::Partly(colour, opacity) => !alike(over(colour, opacity, PAGE), PAGE),
+        _ => false,
     };
-    let colours = || words(value).filter(is_no_length).filter_map(colour);
-    // A shadow that far away is not that of a letter that somebody sees.
-    if words(value).any(|word| length(word).is_some_and(|pixels| pixels.abs() >= AWAY)) {
-        return Value::Hides(true);
-    }
-    let distinct = colours().find(|&colour| !alike(colour, PAGE)).or_else(|| colours().next());
-    distinct.map_or(Value::Hides(true), Value::Colour)
+    let is_known = |ink: &Value| matches!(ink, Value::Colour(_) | Value::Partly(..));
+    colours().find(is_distinct).or_else(|| colours().find(is_known)).unwrap_or(Value::Hides(true))
 }
 
-/// Whether an outline has a width; without one it is not drawn.
+/// The colour of a shadow of letters. One so blurred or far away that nobody reads it is none.
+pub(super) fn shadow(value: &str) -> Value {
+    let is_seen = |shadow: &&str| {
+        let sides: Vec<f32> = words(shadow).filter_map(length).take(3).map(f32::abs).collect();
+        sides.iter().all(|&side| side < AWAY) && sides.get(2).is_none_or(|&blur| blur < BLURRED)
+    };
+    outline(&arguments(value).filter(is_seen).collect::<Vec<_>>().join(" "))
+}
+
+/// The colour of a shadow within a box that covers more than its edges.
+fn inner_shadow(value: &str) -> Value {
+    let is_broad = |shadow: &&str| {
+        words(shadow).any(|word| word.eq_ignore_ascii_case("inset"))
+            && words(shadow).filter_map(length).any(|pixels| pixels.abs() >= FLAT)
+    };
+    match arguments(value).find(is_broad).map(|shadow| words(shadow).find_map(paint)) {
+        Some(Some(Paint::Opaque(colour) | Paint::Partly(colour, _))) => Value::Partly(colour, HALF),
+        Some(None) => Value::Unknown,
+        _ => Value::Inherit,
+    }
+}
+
+/// Whether an outline is wide enough to make its letter readable.
 fn has_width(value: &str) -> bool {
     words(&value.to_ascii_lowercase()).any(|word| {
-        matches!(word, "thin" | "medium" | "thick") || length(word).is_some_and(|width| width > 0.0)
+        matches!(word, "thin" | "medium" | "thick") || length(word).is_some_and(|width| width >= 0.25)
     })
 }
 
@@ -223,18 +246,15 @@ fn fill(value: &str) -> Value {
     match value {
         "none" => Value::Transparent,
         "inherit" | "unset" => Value::Inherit,
-        _ => match paint(value) {
-            Some(Paint::Opaque(colour) | Paint::Partly(colour, _)) => Value::Colour(colour),
-            Some(Paint::Transparent) => Value::Transparent,
-            None => Value::Unknown,
-        },
+        _ => ink(value),
     }
 }
 
 /// The paint of letters with this colour.
 pub(super) fn ink(text: &str) -> Value {
     match paint(text) {
-        Some(Paint::Opaque(colour) | Paint::Partly(colour, _)) => Value::Colour(colour),
+        Some(Paint::Opaque(colour)) => Value::Colour(colour),
+        Some(Paint::Partly(colour, opacity)) => Value::Partly(colour, opacity),
         Some(Paint::Transparent) => Value::Transparent,
         None => Value::Unknown,
     }

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The properties of size and place that may hide text, and their effects.
 
-use super::cascade::{Slot, Value, WHOLE};
+use super::cascade::{Slot, Value};
 use super::colour::FAINT;
-use super::flow::{FLAT, breaks_nowhere, extent, height_of_lines, in_64ths, is_high, lines_of_font};
-use super::length::{PLAIN, functions, length, number, words};
+use super::flow::{
+    FLAT, breaks_nowhere, extent, height_of_lines, heights, in_64ths, is_high, lines_of_font, share,
+};
+use super::length::{BLURRED, PLAIN, functions, length, number, words};
+use super::painting::shadow;
 use super::shape::{clips_all, cuts_all, scale_of, transformed, turns_edge_on};
 use super::sides::{leaves, sides};
-
-/// Pixels of blur from which on no letter is readable.
-const BLURRED: f32 = 20.0;
 
 #[rustfmt::skip]
 pub(super) fn is_of_place(name: &str) -> bool {
@@ -20,7 +20,7 @@ pub(super) fn is_of_place(name: &str) -> bool {
         | "inset-inline" | "inset-block" | "inset-inline-start" | "inset-inline-end" | "inset-block-start" | "inset-block-end"
         | "padding" | "padding-left" | "padding-inline" | "padding-inline-start" | "padding-bottom" | "padding-block" | "padding-block-end"
         | "margin-inline" | "margin-inline-start" | "margin-block" | "margin-block-start" | "translate" | "scale" | "rotate"
-        | "zoom" | "filter" | "-webkit-filter" | "-webkit-clip-path" | "-webkit-transform"
+        | "zoom" | "filter" | "-webkit-filter" | "backdrop-filter" | "-webkit-backdrop-filter" | "-webkit-clip-path" | "-webkit-transform"
         | "flex" | "flex-basis" | "flex-grow" | "-webkit-flex" | "flex-direction" | "flex-flow" | "-webkit-flex-direction" | "-webkit-flex-flow" | "order" | "-webkit-order"
         | "margin-bottom" | "margin-block-end" | "padding-top" | "padding-block-start" | "white-space" | "text-wrap" | "text-wrap-mode"
         | "writing-mode" | "columns" | "column-count" | "column-width" | "align-content" | "contain" | "content-visibility" | "z-index" | "direction" | "unicode-bidi")
@@ -132,8 +132,8 @@ pub(super) fn places(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) 
             },
         ),
         "opacity" => set(Slot::Faint, share(number(value))),
-        "height" | "block-size" => set(Slot::Height, extent(value, FLAT)),
-        "max-height" | "max-block-size" => set(Slot::MaxHeight, extent(value, FLAT)),
+        "height" | "block-size" => set(Slot::Height, heights(value)),
+        "max-height" | "max-block-size" => set(Slot::MaxHeight, heights(value)),
         "min-height" | "min-block-size" => set(Slot::MinHeight, is_high(value)),
         "min-width" | "min-inline-size" => set(Slot::MinWidth, is_high(value)),
         "width" | "inline-size" => set(Slot::Width, extent(value, FLAT)),
@@ -155,8 +155,7 @@ pub(super) fn places(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) 
             Slot::LetterSpacing,
             match value {
                 "inherit" | "unset" => Value::Inherit,
-                // The width of a letter or more, so that all letters overlap.
-                _ => Value::Hides(length(value).is_some_and(|pixels| pixels <= -16.0)),
+                _ => letter_spacing(value),
             },
         ),
         _ if name.contains("flex") || name.ends_with("order") => orders(name, value, set),
@@ -166,6 +165,17 @@ pub(super) fn places(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) 
         }
         "left" | "right" | "top" | "bottom" => sides(name, value, set),
         _ => transforms(name, value, set),
+    }
+}
+
+/// By how much letters are closer together than usual, in 64ths of a pixel or, as a second number, of their size.
+#[allow(clippy::cast_possible_truncation, reason = "clamped")]
+fn letter_spacing(value: &str) -> Value {
+    let in_64ths = |number: f32| (number.clamp(-100.0, 0.0) * 64.0).round() as i16;
+    match (value.strip_suffix("em").filter(|n| !n.ends_with('r')).map(str::parse), length(value)) {
+        (Some(Ok(times)), _) if in_64ths(times) < 0 => Value::By(0, in_64ths(times)),
+        (None, Some(pixels)) if in_64ths(pixels) < 0 => Value::By(in_64ths(pixels), 0),
+        _ => Value::Hides(false),
     }
 }
 
@@ -264,7 +274,8 @@ fn transforms(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) {
         "clip-path" | "-webkit-clip-path" => set(Slot::ClipPath, Value::Hides(cuts_all(value))),
         "translate" => {
             let by = |at: usize| words(value).nth(at).and_then(length).unwrap_or(0.0);
-            set(Slot::Translate, if value == "none" { Value::Inherit } else { moved([by(0), by(1)]) });
+            let down = if words(value).nth(1).is_some_and(|by| by.ends_with('%')) { 0.0 } else { by(1) };
+            set(Slot::Translate, if value == "none" { Value::Inherit } else { moved([by(0), down]) });
         }
         "scale" => {
             let factors = words(value).take(2).filter_map(number).map(f32::abs);
@@ -275,12 +286,18 @@ fn transforms(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) {
         "zoom" => set(Slot::Zoom, share(number(value).filter(|&factor| factor > 0.0))),
         "filter" | "-webkit-filter" => {
             let filters = Value::Hides(functions(value).any(filters_all));
-            // With these, the colours that a reader sees are unknown.
-            let turns = |(name, _): (&str, _)| matches!(name, "invert" | "brightness" | "contrast" | "url");
-            if functions(value).any(turns) {
+            if turns_colours(value) {
                 set(Slot::Picture, Value::Unknown);
             }
+            for (_, list) in functions(value).filter(|(name, _)| *name == "drop-shadow") {
+                set(Slot::Shadow, shadow(list));
+            }
             set(Slot::Filter, if value == "none" { Value::Inherit } else { filters });
+        }
+        "backdrop-filter" | "-webkit-backdrop-filter" => {
+            if turns_colours(value) {
+                set(Slot::Picture, Value::Unknown);
+            }
         }
         "contain" => {
             let is_cut = words(value).any(|word| matches!(word, "paint" | "strict" | "content"));
@@ -307,14 +324,6 @@ fn transforms(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) {
 fn moved(by: [f32; 2]) -> Value {
     let [x, y] = by.map(|by| by.clamp(-30000.0, 30000.0).round() as i16);
     Value::By(x, y)
-}
-
-/// A share of the outer opacity or scale; without a number, all of it.
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
-#[allow(clippy::cast_precision_loss, reason = "a power of two")]
-pub(super) fn share(number: Option<f32>) -> Value {
-    let number = number.filter(|number| number.is_finite());
-    Value::Share(number.map_or(WHOLE, |number| (number.clamp(0.0, 1000.0) * WHOLE as f32).round() as u32))
 }
 
 /// Whether the side of a replaced element that an attribute states takes nearly no place.
@@ -353,6 +362,25 @@ fn is_block(display: &str) -> bool {
                 | "flow-root"
         )
     })
+}
+
+/// Whether a `filter` makes black or white another colour, so that the colours that a reader sees are unknown.
+fn turns_colours(value: &str) -> bool {
+    let mut ends = [0.0_f32, 1.0];
+    for (name, list) in functions(value) {
+        let by = number(list).unwrap_or(1.0);
+        let turned = |light: f32| match name {
+            "brightness" => light * by,
+            "contrast" => (light - 0.5).mul_add(by, 0.5),
+            "invert" => light + by * (1.0 - 2.0 * light),
+            _ => light,
+        };
+        ends = ends.map(|light| turned(light).clamp(0.0, 1.0));
+        if name == "url" {
+            return true;
+        }
+    }
+    ends[0] > 0.1 || ends[1] < 0.9
 }
 
 /// Whether a function of a `filter` hides all.

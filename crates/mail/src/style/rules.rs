@@ -6,6 +6,7 @@ use super::compound::Selector;
 use super::declaration::{self, Declaration};
 use super::find::style_elements;
 use super::generated::{Generated, content};
+use super::keyframes;
 use super::media::{self, Applies};
 use super::selector;
 use super::sheet::{Rules, Sheet};
@@ -35,7 +36,9 @@ impl Sheet {
                 found.push((css, media::applies(media)));
             }
         });
-        let mut sheet = Self::new(Vars::of(html), html.len());
+        let mut vars = Vars::of(html);
+        keyframes::add(html, &mut vars);
+        let mut sheet = Self::new(vars, html.len());
         if bytes > MAX_BYTES {
             sheet.give_up();
             found.clear();

@@ -167,10 +167,12 @@ pub(super) fn transformed(value: &str) -> Option<[f32; 2]> {
     for (name, list) in functions(value) {
         let all = || arguments(list).flat_map(words);
         let by = |at| all().nth(at).and_then(length).unwrap_or(0.0);
+        // A share of its own height is little.
+        let down = |at| all().nth(at).filter(|by| !by.ends_with('%')).and_then(length).unwrap_or(0.0);
         let (by, is_turn) = match name {
-            "translatey" => ([0.0, by(0)], false),
+            "translatey" => ([0.0, down(0)], false),
             "translatex" => ([by(0), 0.0], false),
-            "translate" | "translate3d" => ([by(0), by(1)], false),
+            "translate" | "translate3d" => ([by(0), down(1)], false),
             "matrix" | "matrix3d" => (matrix(list).map_or([0.0; 2], |(_, by)| by), false),
             "skew" | "skewx" | "skewy" => ([0.0; 2], arguments(list).any(is_edge_on)),
             "rotatex" | "rotatey" => ([0.0; 2], is_edge_on(list)),

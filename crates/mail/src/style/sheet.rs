@@ -10,8 +10,8 @@ use super::matching::{self, Budget, is_such};
 use super::media::Applies;
 use super::tree::{Needs, Node, Own};
 use super::vars::Vars;
-use html5ever::LocalName;
 use html5ever::tokenizer::Tag;
+use html5ever::{LocalName, local_name};
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -243,6 +243,16 @@ impl Sheet {
         if self.generated.iter().filter(is_same).count() < Generated::MAX {
             self.generated.push(generated);
         }
+    }
+
+    /// Whether rules may be for `html` or `body`.
+    pub(crate) fn is_for_pages(&self) -> bool {
+        let has_any = |rules: &Rules| !rules.own.is_empty() || !rules.compounds.is_empty();
+        self.kept > 0
+            && (has_any(&self.all)
+                || [local_name!("html"), local_name!("body")]
+                    .iter()
+                    .any(|kind| self.kinds.contains_key(kind)))
     }
 
     /// Whether any rule inserts text.

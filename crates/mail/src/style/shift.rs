@@ -51,25 +51,16 @@ pub(super) fn holds_fixed(cascade: &Cascade) -> bool {
     cascade.hides(Slot::Contains) || anyhow.into_iter().any(sets)
 }
 
-/// Whether a padding brings back what a margin or an indent moves away.
-pub(super) fn is_back(cascade: &Cascade) -> bool {
-    cascade.hides(Slot::PaddingLeft) && (cascade.hides(Slot::MarginLeft) || cascade.hides(Slot::Indent))
-}
-
 impl Shift {
     pub(super) fn of(cascade: &Cascade, is_box: bool) -> Self {
         // Nearly all elements stay where they are written.
-        if !cascade.has_any(&MOVES) {
+        if !cascade.has_any(&MOVES) && !cascade.hides(Slot::PaddingLeft) {
             return Self::default();
         }
         let hides = |slot| cascade.hides(slot);
         let holds_fixed = holds_fixed(cascade);
-        // An animation may show its content after a while.
-        if hides(Slot::Moves) {
-            return Self { holds_fixed, ..Self::default() };
-        }
         let length = |slot| match cascade.get(slot) {
-            Some(Value::Number(pixels) | Value::Away(pixels)) => pixels,
+            Some(Value::Number(pixels) | Value::Away(pixels) | Value::High(pixels)) => pixels,
             _ => 0,
         };
         let is_auto = |slot| matches!(cascade.get(slot), None | Some(Value::Inherit));
@@ -85,11 +76,15 @@ impl Shift {
             let right = if is_stretched { 0 } else { from(Slot::Left, Slot::Right) };
             by = [right, from(Slot::Top, Slot::Bottom)];
         }
-        if !is_at_end && !is_back(cascade) {
+        if !is_at_end {
             by = moved(by, [length(Slot::MarginLeft), 0]);
         }
         if is_box {
-            by = moved(by, [0, length(Slot::MarginTop).min(0)]);
+            // An indent takes back a padding for the first line.
+            if !is_at_end && !hides(Slot::Indent) {
+                by = moved(by, [length(Slot::PaddingLeft), 0]);
+            }
+            by = moved(by, [0, length(Slot::MarginTop).saturating_add(length(Slot::PaddingTop))]);
             for slot in [Slot::Transform, Slot::Translate] {
                 if let Some(Value::By(x, y)) = cascade.get(slot) {
                     by = moved(by, [x, y]);

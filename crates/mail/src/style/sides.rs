@@ -34,7 +34,17 @@ fn away_right(value: &str) -> Value {
 }
 
 fn away_up(value: &str) -> Value {
-    away(value, -AWAY, f32::INFINITY)
+    upright(value, -AWAY, f32::INFINITY)
+}
+
+/// The same, up or down. A share of the height around is unknown.
+fn upright(value: &str, first: f32, last: f32) -> Value {
+    if value.ends_with('%') { Value::Hides(false) } else { away(value, first, last) }
+}
+
+/// Padding that brings back what a margin moves away, or moves it out of the window.
+fn padding(value: &str) -> Value {
+    away(value, f32::NEG_INFINITY, AWAY)
 }
 
 fn margin_above(value: &str) -> Value {
@@ -45,7 +55,7 @@ fn margin_above(value: &str) -> Value {
 }
 
 fn away_down(value: &str) -> Value {
-    away(value, f32::NEG_INFINITY, FAR)
+    upright(value, f32::NEG_INFINITY, FAR)
 }
 
 /// Moves of a box to one side, or by margins.
@@ -77,11 +87,11 @@ pub(super) fn sides(name: &str, value: &str, set: &mut dyn FnMut(Slot, Value)) {
         }
         "margin-left" | "margin-inline" | "margin-inline-start" => set(Slot::MarginLeft, away_left(first)),
         "padding-left" | "padding-inline" | "padding-inline-start" => {
-            set(Slot::PaddingLeft, away_left(first))
+            set(Slot::PaddingLeft, padding(first));
         }
         "padding" => {
             set(Slot::PaddingTop, is_high(first));
-            set(Slot::PaddingLeft, away_left(left));
+            set(Slot::PaddingLeft, padding(left));
             set(Slot::PaddingBottom, is_high(bottom));
         }
         "padding-bottom" | "padding-block-end" => set(Slot::PaddingBottom, is_high(value)),

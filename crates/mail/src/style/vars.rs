@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Custom properties (`--name`), and values that use them by `var()`.
 
+use super::cascade::{Slot, Value};
 use super::length::closing;
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 /// Custom properties that are kept of a page, and bytes of their values.
 const MAX_KEPT: usize = 256;
@@ -55,8 +56,8 @@ struct Known {
 #[derive(Debug, Default)]
 pub(super) struct Vars {
     known: HashMap<String, Known>,
-    /// The names of `@keyframes`.
-    animations: HashSet<String>,
+    /// By the names of animations, the declarations by which they may show text.
+    pub(super) animations: HashMap<String, Vec<(Slot, Value)>>,
 }
 
 /// The names that declarations of one rule can use: those of the page, and custom properties that the rule itself declares.
@@ -67,7 +68,7 @@ pub(super) struct Scope<'a> {
 }
 
 impl Vars {
-    /// Finds them in style sheets and `style` attributes, if anything in the page uses one. One pass for each.
+    /// Finds custom properties in style sheets and `style` attributes, if anything in the page uses one. One pass for each.
     pub(super) fn of(html: &str) -> Self {
         let mut all = HashMap::new();
         let bytes = html.as_bytes();
@@ -91,7 +92,7 @@ impl Vars {
                 }
             }
         }
-        Self { known: all, animations: animations(html) }
+        Self { known: all, animations: HashMap::new() }
     }
 
     /// Whether the page has custom properties that it uses.
@@ -109,11 +110,10 @@ impl Vars {
 }
 
 impl Scope<'_> {
-    /// Whether the value of an `animation` or `animation-name` has the name of one.
-    pub(super) fn animates(&self, value: &str) -> bool {
+    /// The declarations of the animations that the value of an `animation` or `animation-name` has.
+    pub(super) fn animations(&self, value: &str) -> impl Iterator<Item = (Slot, Value)> {
         let words = value.split(|c: char| c.is_ascii_whitespace() || matches!(c, ',' | '"' | '\''));
-        let mut words = words.filter(|word| !word.is_empty());
-        !self.page.animations.is_empty() && words.any(|word| self.page.animations.contains(word))
+        words.filter_map(|word| self.page.animations.get(word)).flatten().copied()
     }
 
     /// A value with `var()` resolved; unchanged if one of these is unknown.
@@ -160,20 +160,6 @@ fn is_of_name(b: &u8) -> bool {
     b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_')
 }
 
-/// The names of the `@keyframes` of a page.
-fn animations(html: &str) -> HashSet<String> {
-    let name = |at: usize| {
-        let rule = html.get(at + 1..)?;
-        let word = |text: &str| text.bytes().position(|b| !is_of_name(&b)).unwrap_or(text.len());
-        let (kind, rest) = rule.split_at(word(&rule[..rule.floor_char_boundary(MAX_VALUE)]));
-        let (_, last) = kind.rsplit_once('-').unwrap_or(("", kind));
-        let rest = rest.trim_start_matches(|c: char| c.is_ascii_whitespace() || matches!(c, '"' | '\''));
-        let name = rest.get(..word(&rest[..rest.floor_char_boundary(MAX_VALUE)]))?;
-        (last.eq_ignore_ascii_case("keyframes") && !name.is_empty()).then(|| name.to_owned())
-    };
-    memchr::memchr_iter(b'@', html.as_bytes()).filter_map(name).take(MAX_KEPT).collect()
-}
-
 /// The name of a declaration that begins with two dashes.
 fn declared(text: &str) -> Option<&str> {
     let name = text.bytes().take(MAX_VALUE).position(|b| !is_of_name(&b)).filter(|&name| name > 2)?;
@@ -218,16 +204,6 @@ mod tests {
         assert_eq!(Scope { page: &vars, own: &own }.resolve("var(--a) x"), "none x");
         assert_eq!(Scope { page: &vars, own: &own }.resolve("var(--b)"), "var(--b)");
         assert_eq!(Scope { page: &vars, own: &[] }.resolve("var(--a)"), "var(--a)");
-    }
-
-    #[test]
-    fn animations_have_rules() {
-        let vars = Vars::of("<style>@keyframes a{}@-WEBKIT-KEYFRAMES  'b' {}</style>me@keyframes.example @");
-        for (value, expected) in
-            [("a", true), ("1s b,c 2s", true), ("'a'", true), ("none", false), ("A 1s", false), ("", false)]
-        {
-            assert_eq!(Scope { page: &vars, own: &[] }.animates(value), expected, "{value}");
-        }
     }
 
     /// Each uses the next one twice.

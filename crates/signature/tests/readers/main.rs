@@ -11,6 +11,7 @@ mod fields;
 mod mime;
 mod mixed;
 mod pages;
+mod paint;
 mod rows;
 mod structure;
 
@@ -29,6 +30,7 @@ fn rows() -> Vec<Row> {
     let mut all = Vec::new();
     pages::rows(&mut all);
     disguises::rows(&mut all);
+    paint::rows(&mut all);
     structure::rows(&mut all);
     fields::rows(&mut all);
     mixed::rows(&mut all, &variable("READERS_SEED", "1"), variable("READERS_MIXED", "80").parse().unwrap());

@@ -26,8 +26,8 @@ function seen(doc, byPlace) {
   };
   const drawn = element => {
     const style = win.getComputedStyle(element);
-    if (/text/.test(style.backgroundClip + style.webkitBackgroundClip)) return true;
     const fill = channels(style.webkitTextFillColor), around = behind(element);
+    if (/text/.test(style.backgroundClip + style.webkitBackgroundClip) && (!fill || fill.a < 1)) return true;
     if (!fill || !around) return !fill || fill.a > 0.05;
     const alike = fill.a < 0.05 || fill.rgb.every((c, i) => Math.abs(c - around[i]) <= 24);
     if (!alike) return true;
