@@ -2,6 +2,7 @@
 //! Which tags close which elements, and which text is visible.
 
 use super::*;
+use crate::Work;
 use crate::names::{is_cell, may_nest};
 use crate::pieces;
 use html5ever::tokenizer::TagKind;
@@ -95,7 +96,7 @@ proptest! {
 
 fn shown(html: &str) -> String {
     let mut all = String::new();
-    pieces(html, &mut |piece| {
+    pieces(html, &Work::default(), &mut |piece| {
         if let Piece::Text(text) = piece {
             all.push_str(text);
         }

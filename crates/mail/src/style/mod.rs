@@ -25,6 +25,7 @@ mod sides;
 mod supports;
 mod tree;
 mod vars;
+mod work;
 
 pub(super) use cascade::WHOLE;
 pub(super) use colour::{Colour, PAGE, PLAIN_INK, alike, over};
@@ -35,3 +36,5 @@ pub(super) use length::{PLAIN, TINY};
 pub(super) use sheet::Sheet;
 pub(super) use shift::{Place, is_away, moved};
 pub(super) use tree::Node;
+pub(super) use work::Left;
+pub use work::Work;

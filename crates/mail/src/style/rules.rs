@@ -11,6 +11,7 @@ use super::selector;
 use super::sheet::{Rules, Sheet};
 use super::supports::supports;
 use super::vars::{Scope, Vars};
+use super::work::Left;
 use cssparser::{
     AtRuleParser, CowRcStr, DeclarationParser, ParseError, Parser, ParserState, QualifiedRuleParser,
     RuleBodyItemParser, RuleBodyParser, StyleSheetParser,
@@ -25,8 +26,8 @@ const MAX_BYTES: usize = 256 << 10;
 const MAX_DEPTH: usize = 8;
 
 impl Sheet {
-    /// Reads all style sheets of a page.
-    pub(crate) fn of(html: &str) -> Self {
+    /// Reads all style sheets of a page, which may do so much work.
+    pub(crate) fn of(html: &str, work: Left) -> Self {
         let mut found = Vec::new();
         let mut bytes = 0_usize;
         style_elements(html, &mut |css, media| {
@@ -35,7 +36,7 @@ impl Sheet {
                 found.push((css, media::applies(media)));
             }
         });
-        let mut sheet = Self::new(Vars::of(html), html.len());
+        let mut sheet = Self::new(Vars::of(html), work);
         if bytes > MAX_BYTES {
             sheet.give_up();
             found.clear();
