@@ -4,7 +4,7 @@
 
 #![no_main]
 
-use bulkmark_mail::{Piece, pieces};
+use bulkmark_mail::{Piece, Work, pieces};
 use libfuzzer_sys::fuzz_target;
 
 /// Bytes of the piece that is repeated; past the sizes at which tags and comments are cut off.
@@ -18,7 +18,7 @@ fuzz_target!(|data: &[u8]| {
     let (before, piece, after) = (part(), part(), part());
     let html = [before, &piece.repeat(REPEATED / piece.len().max(1)), after].concat();
     let (mut seen, mut swallowed) = (0, 0);
-    pieces(&html, &mut |piece| match piece {
+    pieces(&html, &Work::default(), &mut |piece| match piece {
         Piece::Text(text) | Piece::Quoted(text) | Piece::Hidden(text) | Piece::Target(text) => {
             seen += text.len();
         }

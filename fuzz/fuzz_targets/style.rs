@@ -4,7 +4,7 @@
 
 #![no_main]
 
-use bulkmark_mail::{Piece, pieces};
+use bulkmark_mail::{Piece, Work, pieces};
 use libfuzzer_sys::fuzz_target;
 
 /// Bytes of the piece that is repeated.
@@ -16,7 +16,7 @@ const BODY: &str = "<div id=a class='a b c'><p class=a>one<b style='color:#fff'>
 /// All text of a page, hidden or not.
 fn text(html: &str) -> String {
     let mut all = String::new();
-    pieces(html, &mut |piece| {
+    pieces(html, &Work::default(), &mut |piece| {
         if let Piece::Text(text) | Piece::Quoted(text) | Piece::Hidden(text) = piece {
             all.push_str(text);
         }

@@ -75,7 +75,7 @@ impl<'a> Elements<'a> {
             sheet,
             document: sheet.document(),
             known: PageState::default(),
-            generated: MAX_GENERATED,
+            generated: sheet.inserts().min(MAX_GENERATED),
             alternatives: [String::new(), String::new()],
             begun: None,
             begun_at: None,

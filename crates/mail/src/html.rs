@@ -6,7 +6,7 @@ use super::elements::{Edge, Elements};
 use super::lexer::{MAX_SEPARATORS, SEPARATORS, Tokens, ordinary};
 use super::look::Visibility;
 use super::piece::Piece;
-use super::style::Sheet;
+use super::style::{Sheet, Work};
 use html5ever::tendril::StrTendril;
 use html5ever::tokenizer::states::RawKind;
 use html5ever::tokenizer::{BufferQueue, Tag, TagKind, Token, TokenSink, TokenSinkResult, Tokenizer};
@@ -16,9 +16,9 @@ use std::cell::{Cell, RefCell};
 /// Passes on the text and the link targets of `html`, in order.
 ///
 /// It follows the browsers' tokenizer, since readers see mail that way. Comments, scripts, styles and the title are left out, as are `cid:`
-/// and `mid:` targets: they name other parts by a label that differs in each copy.
-pub fn pieces(html: &str, emit: &mut dyn FnMut(Piece<'_>)) {
-    let sheet = Sheet::of(html);
+/// and `mid:` targets: they name other parts by a label that differs in each copy. All pages of a message share its `work`: what style sheets hide beyond that is shown.
+pub fn pieces(html: &str, work: &Work, emit: &mut dyn FnMut(Piece<'_>)) {
+    let sheet = Sheet::of(html, work.take(html.len()));
     if sheet.needs_lookahead() {
         let elements = RefCell::new(Elements::listing(&sheet));
         tokenize_all(html, &[], &elements, &mut |_| ());
@@ -44,6 +44,8 @@ pub fn pieces(html: &str, emit: &mut dyn FnMut(Piece<'_>)) {
     if let Some(swallowed) = swallowed.filter(|swallowed| shown < swallowed.text.len() / SWALLOWED) {
         show_swallowed(swallowed, &elements, emit);
     }
+    let elements = elements.into_inner();
+    work.put_back(elements.left());
 }
 
 /// Bytes of a text without white space, counted in chunks so that the compiler can vectorise it.

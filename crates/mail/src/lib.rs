@@ -53,3 +53,4 @@ pub use providers::is_of_provider;
 pub use raw::{MAX_BODY, MAX_HEADERS, RawMessage};
 pub use received::Received;
 pub use stored::{Stored, values};
+pub use style::Work;

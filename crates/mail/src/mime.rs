@@ -6,6 +6,7 @@ use super::cms;
 use super::decode::{Mime, addresses, fields_of, name_and_value};
 use super::entity::{Delimiter, Delimiters, has_bare_returns, split_entity, split_part, with_line_feeds};
 use super::part::{File, Text, begins_html, is_text};
+use super::style::Work;
 use memchr::memmem;
 use std::collections::HashSet;
 use std::ops::Range;
@@ -61,7 +62,9 @@ pub trait Visitor {
 
 /// Passes on the content of a whole message.
 pub(super) fn walk(message: &[u8], visitor: &mut dyn Visitor) {
-    let mut walk = Walk { visitor, parts: 0, blank: 0, from: Vec::new(), in_report: false, named: None };
+    let work = Work::default();
+    let mut walk =
+        Walk { visitor, parts: 0, blank: 0, from: Vec::new(), in_report: false, named: None, work: &work };
     // Line ends of old machines, which mail programs accept if there are no others.
     let (head, body) = split_entity(message);
     if memchr::memchr(b'\n', body).is_none() && memchr::memchr(b'\r', body).is_some() {
@@ -94,6 +97,8 @@ struct Walk<'a> {
     in_report: bool,
     /// In a multipart/related: the Content-IDs that its pages name so far.
     named: Option<HashSet<String>>,
+    /// The work that is left for pages.
+    work: &'a Work,
 }
 
 impl Walk<'_> {
@@ -178,7 +183,7 @@ impl Walk<'_> {
                 let shown = shown.as_deref().unwrap_or(&exact);
                 let joined = (mime.deletes_blanks && sub == "plain").then(|| join_lines(shown));
                 let shown = joined.as_deref().unwrap_or(shown);
-                let text = Text { exact: &exact, shown, subtype: sub, is_attachment };
+                let text = Text { exact: &exact, shown, subtype: sub, is_attachment, work: self.work };
                 self.count(!text.is_blank());
                 if (kind, sub) == ("text", "html") && !is_file {
                     self.named.iter_mut().for_each(|named| named.extend(ids_in(text.shown)));

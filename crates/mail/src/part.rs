@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The parts of a message, as a visitor gets them.
 
+use super::style::Work;
+
 /// A text or HTML part.
 #[derive(Debug, Clone, Copy)]
 pub struct Text<'a> {
@@ -14,6 +16,8 @@ pub struct Text<'a> {
     pub subtype: &'a str,
     /// Whether it is not shown inline: a file by its Content-Disposition, or HTML in a `multipart/related` that is not its root.
     pub is_attachment: bool,
+    /// The work that is left for the pages of the message.
+    pub work: &'a Work,
 }
 
 impl Text<'_> {
@@ -167,7 +171,9 @@ mod tests {
 
     #[test]
     fn html_is_known_by_its_beginning() {
-        let is_html = |shown, subtype| Text { exact: "", shown, subtype, is_attachment: false }.is_html();
+        let is_html = |shown, subtype| {
+            Text { exact: "", shown, subtype, is_attachment: false, work: &Work::default() }.is_html()
+        };
         for text in ["\u{feff}\r\n <!DOCTYPE HTML>", "<html>", "<HTML lang=en>", "<head\n>", "<body>"] {
             assert!(is_html(text, "plain"), "{text}");
         }

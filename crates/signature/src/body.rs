@@ -125,7 +125,7 @@ impl Visitor for Canonical {
 
     fn html(&mut self, html: Text<'_>) {
         self.html_begin();
-        bulkmark_mail::pieces(html.exact, &mut |piece| self.piece(piece));
+        bulkmark_mail::pieces(html.exact, html.work, &mut |piece| self.piece(piece));
     }
 
     /// Attachments enter by the SHA-256 of their bytes, with CRLF as LF and without line ends at the end: an unencoded

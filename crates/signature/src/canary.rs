@@ -3,7 +3,7 @@
 //!
 //! Each site has its own secret line: nobody else can make this site refuse a message by it.
 
-use bulkmark_mail::{File, Piece, Text, Visitor, pieces};
+use bulkmark_mail::{File, Piece, Text, Visitor, Work, pieces};
 use memchr::memmem;
 use std::borrow::Cow;
 use std::fmt;
@@ -86,7 +86,7 @@ impl<'a> Watch<'a> {
     }
 
     /// Checks the first text of the message.
-    fn look(&mut self, text: &str, shown: fn(&str) -> Cow<'_, str>) {
+    fn look(&mut self, text: &str, shown: impl Fn(&str) -> Cow<'_, str>) {
         let Some(canary) = self.canary.filter(|_| self.enclosed == 0) else { return };
         // Nearly all texts lack the line, and this check is cheap.
         let suspicious = memmem::find(text.as_bytes(), BEFORE.as_bytes()).is_some();
@@ -99,9 +99,9 @@ impl<'a> Watch<'a> {
 }
 
 /// The visible text of a page.
-fn shown(html: &str) -> Cow<'_, str> {
+fn shown<'a>(html: &str, work: &Work) -> Cow<'a, str> {
     let mut shown = String::new();
-    pieces(html, &mut |piece| match piece {
+    pieces(html, work, &mut |piece| match piece {
         Piece::Text(text) => shown.push_str(text),
         Piece::Break => shown.push('\n'),
         _ => (),
@@ -116,7 +116,7 @@ impl Visitor for Watch<'_> {
     }
 
     fn html(&mut self, html: Text<'_>) {
-        self.look(html.exact, shown);
+        self.look(html.exact, |text| shown(text, html.work));
         self.visitor.html(html);
     }
 

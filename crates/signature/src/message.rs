@@ -75,7 +75,7 @@ impl Visitor for Both {
             return;
         }
         self.body.html_begin();
-        pieces(html.exact, &mut |piece| {
+        pieces(html.exact, html.work, &mut |piece| {
             self.body.piece(piece);
             self.near.piece(piece);
         });

@@ -4,7 +4,7 @@
 use super::open::Element;
 use super::{Elements, MAX_GENERATED, empty_tag};
 use crate::look::{Look, Visibility};
-use crate::style::{Node, Pseudo, Style};
+use crate::style::{Left, Node, Pseudo, Style};
 use html5ever::{LocalName, local_name};
 use std::rc::Rc;
 
@@ -40,6 +40,13 @@ impl Elements<'_> {
         let Element { node, look, .. } = self.open.get(*self.innermost.get(name)?)?;
         let (node, look) = (Rc::clone(node.as_ref()?), *look);
         self.generate(&node, look, Pseudo::After)
+    }
+
+    /// The work that the page leaves over.
+    pub(crate) fn left(&self) -> Left {
+        let inserted = self.sheet.inserts().min(MAX_GENERATED).saturating_sub(self.generated);
+        let left = self.sheet.left();
+        Left { inserted: left.inserted.saturating_sub(inserted), ..left }
     }
 
     fn generate(&mut self, node: &Node, look: Look, pseudo: Pseudo) -> Option<(String, Visibility)> {

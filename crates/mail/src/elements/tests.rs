@@ -2,6 +2,7 @@
 //! Which tags close which elements, and which text is visible.
 
 use super::*;
+use crate::Work;
 use crate::names::{is_cell, may_nest};
 use crate::pieces;
 use html5ever::tokenizer::TagKind;
@@ -104,7 +105,7 @@ fn elements_beyond_the_bound_are_beside_one_another() {
 
 fn shown(html: &str) -> String {
     let mut all = String::new();
-    pieces(html, &mut |piece| {
+    pieces(html, &Work::default(), &mut |piece| {
         if let Piece::Text(text) = piece {
             all.push_str(text);
         }

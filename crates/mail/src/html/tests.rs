@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 fn seen(html: &str) -> String {
     let mut all = String::new();
-    pieces(html, &mut |piece| match piece {
+    pieces(html, &Work::default(), &mut |piece| match piece {
         Piece::Text(text) => all.push_str(text),
         Piece::Quoted(text) => all.push_str(&format!(">{text}<")),
         Piece::Hidden("\n") => (),
@@ -243,7 +243,7 @@ fn reversed_text_is_read_in_visual_order() {
 fn cells_from_right_to_left_are_boxes() {
     let boxes = |html: &str| {
         let mut all = Vec::new();
-        pieces(html, &mut |piece| match piece {
+        pieces(html, &Work::default(), &mut |piece| match piece {
             Piece::Boxes { reversed } => all.push(reversed),
             Piece::Box { .. } => all.push(false),
             _ => (),
@@ -267,7 +267,7 @@ fn link_targets() {
 fn elements_and_their_links() {
     let seen = |html: &str| {
         let mut all = String::new();
-        pieces(html, &mut |piece| match piece {
+        pieces(html, &Work::default(), &mut |piece| match piece {
             Piece::Start { name, link } => all.push_str(&format!("<{name} {}>", link.unwrap_or("-"))),
             Piece::End(name) => all.push_str(&format!("</{name}>")),
             _ => (),
@@ -296,7 +296,7 @@ fn pictures() {
 /// The words of a page, which end at the edges of boxes.
 fn words(html: &str) -> String {
     let mut all = String::new();
-    pieces(html, &mut |piece| match piece {
+    pieces(html, &Work::default(), &mut |piece| match piece {
         Piece::Text(text) => all.push_str(text),
         Piece::Break => all.push(' '),
         _ => (),
@@ -390,12 +390,14 @@ fn words_end_at_the_edges_of_boxes() {
 #[test]
 fn a_foot_stands_at_the_end_of_its_table() {
     let mut all = String::new();
-    pieces("<table><tfoot><tr><td>c<tbody><tr><td>a</table><tfoot>d", &mut |piece| match piece {
-        Piece::Text(text) => all.push_str(text),
-        Piece::Boxes { .. } => all.push('['),
-        Piece::Box { order } => all.push_str(&order.to_string()),
-        Piece::BoxesEnd => all.push(']'),
-        _ => (),
+    pieces("<table><tfoot><tr><td>c<tbody><tr><td>a</table><tfoot>d", &Work::default(), &mut |piece| {
+        match piece {
+            Piece::Text(text) => all.push_str(text),
+            Piece::Boxes { .. } => all.push('['),
+            Piece::Box { order } => all.push_str(&order.to_string()),
+            Piece::BoxesEnd => all.push(']'),
+            _ => (),
+        }
     });
     assert_eq!(all, "[1c0a]d");
 }

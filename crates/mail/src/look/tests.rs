@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Which styles hide text from readers, as Chromium and Thunderbird draw it.
 
-use crate::Piece;
-use crate::pieces;
+use crate::{Piece, Work, pieces};
 
 mod paint;
 
 fn shown(html: &str) -> String {
     let mut all = String::new();
-    pieces(html, &mut |piece| {
+    pieces(html, &Work::default(), &mut |piece| {
         if let Piece::Text(text) = piece {
             all.push_str(text);
         }

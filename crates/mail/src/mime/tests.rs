@@ -266,3 +266,28 @@ fn depth_and_number_are_bounded() {
     assert!(shown[MAX_PARTS].starts_with("text \r\nx\r\n\r\nx\r\n"));
     assert_eq!(shown[MAX_PARTS + 1], "text x\r\n");
 }
+
+/// Style sheets of many small pages insert no more text than those of one large page may.
+#[test]
+fn the_pages_of_a_message_share_their_work() {
+    struct Shown(usize);
+    impl Visitor for Shown {
+        fn text(&mut self, _: Text<'_>) {}
+        fn html(&mut self, html: Text<'_>) {
+            crate::pieces(html.shown, html.work, &mut |piece| {
+                if let crate::Piece::Text(text) = piece {
+                    self.0 += text.len();
+                }
+            });
+        }
+        fn file(&mut self, _: File<'_>) {}
+        fn message(&mut self, _: &[&[u8]]) {}
+        fn message_end(&mut self) {}
+    }
+    let page = format!("<style>p::before{{content:'{}'}}</style>{}", "word ".repeat(200), "<p>".repeat(30));
+    let part = format!("--b\r\nContent-Type: text/html\r\n\r\n{page}\r\n");
+    let message = format!("Content-Type: multipart/mixed; boundary=b\r\n\r\n{}--b--\r\n", part.repeat(200));
+    let mut shown = Shown(0);
+    walk(message.as_bytes(), &mut shown);
+    assert!((200_000..300_000).contains(&shown.0), "{} bytes of text in {} bytes", shown.0, message.len());
+}

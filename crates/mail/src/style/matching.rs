@@ -28,6 +28,11 @@ impl Budget {
         &self.nodes
     }
 
+    /// The comparisons left.
+    pub(super) const fn left(&self) -> u32 {
+        self.left.get()
+    }
+
     pub(super) fn is_over(&self) -> bool {
         self.left.get() == 0
     }

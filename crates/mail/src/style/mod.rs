@@ -27,6 +27,7 @@ mod sides;
 mod supports;
 mod tree;
 mod vars;
+mod work;
 
 pub(super) use boxes::{is_faint, times};
 pub(super) use cascade::WHOLE;
@@ -38,3 +39,5 @@ pub(super) use length::{PLAIN, TINY};
 pub(super) use sheet::Sheet;
 pub(super) use shift::{Place, is_away, moved};
 pub(super) use tree::Node;
+pub(super) use work::Left;
+pub use work::Work;

@@ -12,6 +12,7 @@ use super::selector;
 use super::sheet::{Rules, Sheet};
 use super::supports::supports;
 use super::vars::{Scope, Vars};
+use super::work::Left;
 use cssparser::{
     AtRuleParser, CowRcStr, DeclarationParser, ParseError, Parser, ParserState, QualifiedRuleParser,
     RuleBodyItemParser, RuleBodyParser, StyleSheetParser,
@@ -26,8 +27,8 @@ const MAX_BYTES: usize = 256 << 10;
 const MAX_DEPTH: usize = 8;
 
 impl Sheet {
-    /// Reads all style sheets of a page.
-    pub(crate) fn of(html: &str) -> Self {
+    /// Reads all style sheets of a page, which may do so much work.
+    pub(crate) fn of(html: &str, work: Left) -> Self {
         let mut found = Vec::new();
         let mut bytes = 0_usize;
         style_elements(html, &mut |css, media| {
@@ -38,7 +39,7 @@ impl Sheet {
         });
         let mut vars = Vars::of(html);
         keyframes::add(html, &mut vars);
-        let mut sheet = Self::new(vars, html.len());
+        let mut sheet = Self::new(vars, work);
         if bytes > MAX_BYTES {
             sheet.give_up();
             found.clear();

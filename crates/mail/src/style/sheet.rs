@@ -10,6 +10,7 @@ use super::matching::{self, Budget, is_such};
 use super::media::Applies;
 use super::tree::{Needs, Node, Own};
 use super::vars::Vars;
+use super::work::Left;
 use html5ever::tokenizer::Tag;
 use html5ever::{LocalName, local_name};
 use std::collections::HashMap;
@@ -18,16 +19,12 @@ use std::rc::Rc;
 /// Declarations that are kept, counted for each selector of their rule.
 const MAX_KEPT: usize = 1 << 16;
 
-/// The [weight](Selector::weight) of all copies of selectors.
+/// The [weight](Selector::weight) of all copies of selectors, and the declarations that weigh one.
 const MAX_WEIGHT: usize = 1 << 16;
+const WEIGHT_DECLARATIONS: usize = 8;
 
 /// Rules with conditions besides their key, such as `p.x`; each is tested for each element with the key.
 const MAX_COMPOUNDS: usize = 32;
-
-/// Comparisons with elements for one page, and additions of declarations: a base, more for each byte of it, and a bound.
-const BASE_BUDGET: usize = 1 << 16;
-const BUDGET_PER_BYTE: usize = 8;
-const MAX_BUDGET: usize = 1 << 21;
 
 /// The rules that may hide or show text.
 #[derive(Debug, Default)]
@@ -41,6 +38,8 @@ pub(crate) struct Sheet {
     /// Number of declarations kept; 0 if there is nothing to look up.
     kept: usize,
     weight: usize,
+    /// The work that was left for the page; of comparisons, the budget has the rest.
+    work: Left,
     /// Whether there was more than is read.
     is_over: bool,
     needs: Needs,
@@ -118,17 +117,27 @@ impl Rules {
 }
 
 impl Sheet {
-    /// An empty sheet for a page with these custom properties and this many bytes.
-    pub(super) fn new(vars: Vars, bytes: usize) -> Self {
-        let comparisons = MAX_BUDGET.min(BASE_BUDGET + BUDGET_PER_BYTE * bytes);
-        let budget = Budget::new(u32::try_from(comparisons).unwrap_or(u32::MAX));
-        Self { vars, budget, ..Self::default() }
+    /// An empty sheet for a page with these custom properties, and this much work.
+    pub(super) fn new(vars: Vars, work: Left) -> Self {
+        Self { vars, work, budget: Budget::new(work.comparisons), ..Self::default() }
+    }
+
+    /// The bytes of text that may be inserted.
+    pub(crate) const fn inserts(&self) -> usize {
+        self.work.inserted
+    }
+
+    /// The work that the page leaves over, apart from the text that was inserted.
+    pub(crate) const fn left(&self) -> Left {
+        let weight = self.work.weight.saturating_sub(self.weight);
+        Left { comparisons: self.budget.left(), weight, inserted: self.work.inserted }
     }
 
     /// The sheet after all was read: without rules, if there were too many.
     pub(super) fn finish(mut self) -> Self {
         if self.is_over {
-            return Self { vars: self.vars, ..Self::default() };
+            let Self { vars, weight, work, budget, .. } = self;
+            return Self { vars, weight, work, budget, ..Self::default() };
         }
         // Most pages only have rules without text, such as those that end floats.
         if self.generated.iter().all(Generated::is_empty) {
@@ -213,8 +222,7 @@ impl Sheet {
             Some((slot, Rank { specificity: selector.specificity, ..rank }, value?))
         };
         let found: Vec<_> = found.iter().filter_map(of_selector).collect();
-        self.keep(found.len());
-        if found.is_empty() || self.is_over {
+        if found.is_empty() || !self.keep(found.len()) {
             return;
         }
         let may_apply =
@@ -260,16 +268,20 @@ impl Sheet {
         !self.generated.is_empty()
     }
 
-    /// Counts more declarations kept.
-    const fn keep(&mut self, more: usize) {
+    /// Counts more declarations kept; returns false if there are too many.
+    fn keep(&mut self, more: usize) -> bool {
         self.kept = self.kept.saturating_add(more);
         self.is_over |= self.kept > MAX_KEPT;
+        self.weigh(more / WEIGHT_DECLARATIONS)
     }
 
     /// Counts the weight of more copies of selectors; returns false if all are too heavy.
-    pub(super) const fn weigh(&mut self, more: usize) -> bool {
-        self.weight = self.weight.saturating_add(more);
-        self.is_over |= self.weight > MAX_WEIGHT;
+    pub(super) fn weigh(&mut self, more: usize) -> bool {
+        let weight = self.weight.saturating_add(more);
+        self.is_over |= weight > MAX_WEIGHT.min(self.work.weight);
+        if !self.is_over {
+            self.weight = weight;
+        }
         !self.is_over
     }
 

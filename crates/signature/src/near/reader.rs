@@ -137,7 +137,7 @@ impl Reader {
             return;
         }
         let content = if records::is_record(text.subtype) {
-            self.read_text(&records::text(text.shown), "", Content::default())
+            self.read_text(&records::text(text.shown, text.work), "", Content::default())
         } else if text.is_html() {
             self.read_html(text)
         } else {
@@ -174,7 +174,7 @@ impl Reader {
     }
 
     fn read_html(&mut self, html: Text<'_>) -> Content {
-        pieces(html.shown, &mut |piece| self.piece(piece));
+        pieces(html.shown, html.work, &mut |piece| self.piece(piece));
         self.read_page()
     }
 

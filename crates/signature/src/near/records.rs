@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Calendars (RFC 5545) and cards (RFC 6350): the few properties that people write. Programs make all others, alike for unrelated people.
 
-use bulkmark_mail::{Piece, contained, is_data, pieces};
+use bulkmark_mail::{Piece, Work, contained, is_data, pieces};
 use std::fmt::Write;
 
 /// Components whose properties describe the entry. Other components have time zones and alarms.
@@ -30,7 +30,7 @@ pub(super) fn is_record(subtype: &str) -> bool {
 /// The text of a calendar or card, a line each: summary, description, place and organiser of entries, or the notes of a card without names and
 /// addresses; nothing for an answer to an invitation. Only the first entry with text counts, and the first of each property: programs show
 /// no other one. Without any entry, the text as written. One pass.
-pub(super) fn text(record: &str) -> String {
+pub(super) fn text(record: &str, work: &Work) -> String {
     // A line that begins with a blank continues the line before.
     let unfolded = record.replace("\r\n", "\n").replace("\n ", "").replace("\n\t", "");
     let (mut text, mut component, mut has_entry) = (String::new(), "", false);
@@ -62,7 +62,7 @@ pub(super) fn text(record: &str) -> String {
             }
             if is(&TEXTS) || is(&["FN"]) && value.split_whitespace().nth(NAME - 1).is_some() {
                 unescape(value, &mut text);
-                shown_instead(parameters, &mut text);
+                shown_instead(parameters, work, &mut text);
             } else if is(&["ORGANIZER"]) {
                 let of_name = |(name, value): (&str, _)| name.eq_ignore_ascii_case("CN").then_some(value);
                 let organiser = parameters.split(';').find_map(|p| p.split_once('=').and_then(of_name));
@@ -84,11 +84,11 @@ fn split(line: &str) -> Option<(&str, &str)> {
 }
 
 /// Appends the text that some programs show instead of a value (RFC 5545, 3.2.1), if the parameters contain it.
-fn shown_instead(parameters: &str, out: &mut String) {
+fn shown_instead(parameters: &str, work: &Work, out: &mut String) {
     let mut quoted = parameters.split('"').skip(1).step_by(2);
     let data = quoted.find_map(|quoted| contained(quoted).filter(|_| !is_data(quoted)));
     if let Some(data) = data {
-        pieces(&String::from_utf8_lossy(&data), &mut |piece| match piece {
+        pieces(&String::from_utf8_lossy(&data), work, &mut |piece| match piece {
             Piece::Text(text) => out.push_str(text),
             Piece::Break => out.push('\n'),
             _ => (),
@@ -143,30 +143,34 @@ pub(super) fn enriched(text: &str) -> String {
 mod tests {
     use super::*;
 
+    fn read(record: &str) -> String {
+        text(record, &Work::default())
+    }
+
     #[test]
     fn an_invitation_is_summary_description_and_organiser() {
         let record = "BEGIN:VCALENDAR\r\nPRODID:program\r\nMETHOD:REQUEST\r\nBEGIN:VTIMEZONE\r\nTZID:x\r\nDESCRIPTION:no\r\nEND:VTIMEZONE\r\n\
             BEGIN:VEVENT\r\nORGANIZER;X=\"a:b\";CN=\"Tim Tester\":mailto:t@b.example\r\nBEGIN:VALARM\r\nDESCRIPTION:Reminder\r\n\
             END:VALARM\r\nSUMMARY;LANGUAGE=en:Cheap\\, good\r\nDESCRIPTION:one\\n\r\n two\\\\\r\nLOCATION:x\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n";
-        assert_eq!(text(record), "Tim Tester\nCheap, good\none\ntwo\\\nx\n");
-        assert_eq!(text(&record.replace("REQUEST", "reply")), "");
-        assert_eq!(text("BEGIN:VCARD\nFN:x\nitem1.NOTE:about me\nEND:VCARD\n"), "about me\n");
-        assert_eq!(text("BEGIN:VCARD\nFN:a b c d e f g h\nEND:VCARD\n"), "a b c d e f g h\n");
+        assert_eq!(read(record), "Tim Tester\nCheap, good\none\ntwo\\\nx\n");
+        assert_eq!(read(&record.replace("REQUEST", "reply")), "");
+        assert_eq!(read("BEGIN:VCARD\nFN:x\nitem1.NOTE:about me\nEND:VCARD\n"), "about me\n");
+        assert_eq!(read("BEGIN:VCARD\nFN:a b c d e f g h\nEND:VCARD\n"), "a b c d e f g h\n");
         let other =
             "BEGIN:VEVENT\nDESCRIPTION;X=y;ALTREP=\"data:text/html;x=y,<p>one%20<b>two\":three\nEND:VEVENT\n";
-        assert_eq!(text(other), "three\n\none two\n");
-        assert_eq!(text("Buy this: now"), "Buy this: now");
+        assert_eq!(read(other), "three\n\none two\n");
+        assert_eq!(read("Buy this: now"), "Buy this: now");
     }
 
     #[test]
     fn only_the_first_entry_and_property_are_read() {
         let event = |text: &str| format!("BEGIN:VEVENT\nDESCRIPTION:{text}\nEND:VEVENT\n");
-        assert_eq!(text(&(event("one") + &event("two"))), "one\n");
-        assert_eq!(text(&(event("") + &event(" - ") + &event("two"))), "\n - \ntwo\n");
+        assert_eq!(read(&(event("one") + &event("two"))), "one\n");
+        assert_eq!(read(&(event("") + &event(" - ") + &event("two"))), "\n - \ntwo\n");
         let todo = "BEGIN:VTODO\nSUMMARY:two\nEND:VTODO\n";
-        assert_eq!(text(&(event("one") + todo)), "one\n");
+        assert_eq!(read(&(event("one") + todo)), "one\n");
         let twice = "BEGIN:VEVENT\nSUMMARY:one\nsummary;X=y:two\nCOMMENT:three\nCOMMENT:four\nEND:VEVENT\n";
-        assert_eq!(text(twice), "one\nthree\nfour\n");
+        assert_eq!(read(twice), "one\nthree\nfour\n");
     }
 
     #[test]
@@ -180,7 +184,7 @@ mod tests {
         for record in
             ["", "\\", ":", "BEGIN:VEVENT\nSUMMARY:\\", "\"", "BEGIN:VEVENT\nORGANIZER:\nORGANIZER;CN:"]
         {
-            text(record);
+            read(record);
         }
     }
 }

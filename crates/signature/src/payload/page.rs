@@ -78,11 +78,11 @@ fn is_blank(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bulkmark_mail::pieces;
+    use bulkmark_mail::{Work, pieces};
 
     fn seen(html: &str) -> [Vec<String>; 2] {
         let mut page = Page::default();
-        pieces(html, &mut |piece| page.piece(piece));
+        pieces(html, &Work::default(), &mut |piece| page.piece(piece));
         let (found, quoted) = page.finish();
         [found.contents(), quoted.contents()]
     }

@@ -2,7 +2,7 @@
 //! Which text the style sheets of a page hide.
 
 use super::*;
-use crate::{Piece, pieces};
+use crate::{Piece, Work, pieces};
 use html5ever::tokenizer::TagKind;
 use html5ever::{Attribute, QualName, ns};
 use proptest::prelude::*;
@@ -19,7 +19,7 @@ proptest! {
         let css: String = soup.iter().flat_map(|&n| [all[n % all.len()], if n % 3 == 0 { " " } else { "" }]).collect();
         for page in [format!("<style>{css}</style>{X}"), format!("<p style=\"{css}\">x</p>")] {
             let mut found = 0;
-            pieces(&page, &mut |piece| {
+            pieces(&page, &Work::default(), &mut |piece| {
                 if let Piece::Text(text) | Piece::Hidden(text) = piece {
                     found += text.matches('x').count();
                 }
@@ -31,8 +31,13 @@ proptest! {
 
 /// Whether a page with one word `x` shows it.
 fn shows(css: &str, body: &str) -> bool {
+    shows_within(&Work::default(), css, body)
+}
+
+/// The same, as a page of a message for which this work is left.
+fn shows_within(work: &Work, css: &str, body: &str) -> bool {
     let mut all = String::new();
-    pieces(&format!("<style>{css}</style>{body}"), &mut |piece| {
+    pieces(&format!("<style>{css}</style>{body}"), work, &mut |piece| {
         if let Piece::Text(text) = piece {
             all.push_str(text);
         }
@@ -303,7 +308,7 @@ fn heavy_rules() -> (String, String) {
 #[test]
 fn declarations_cost_their_number() {
     let (css, classes) = heavy_rules();
-    let sheet = Sheet::of(&format!("<style>{css}</style>"));
+    let sheet = Sheet::of(&format!("<style>{css}</style>"), Work::default().take(css.len()));
     let attribute =
         Attribute { name: QualName::new(None, ns!(), LocalName::from("class")), value: (&*classes).into() };
     let tag = Tag {
@@ -331,4 +336,15 @@ fn rules_beyond_the_budget_hide_nothing() {
         assert_eq!(shows(&css, &format!("{many}<p class=z>x</p>")), is_shown);
         assert_eq!(shows(&css, &format!("{many}<p style='display:none'>x</p>")), is_shown);
     }
+}
+
+/// Selectors whose copies weigh half of what a small message may have: a second page with them is read without style sheets, and others
+/// behind it with theirs.
+#[test]
+fn pages_share_the_weight_of_selectors() {
+    let work = Work::default();
+    let heavy = format!(".z{{display:none}}{}color:red{}", "p,b,i,u,a,q,s,em{".repeat(4), "}".repeat(4));
+    let page = |css: &str| shows_within(&work, css, "<p class=z>x</p>");
+    let shown = [".z{display:none}", &heavy, &heavy, &heavy, ".z{display:none}"].map(page);
+    assert_eq!(shown, [false, false, true, true, false]);
 }
