@@ -16,7 +16,7 @@ use std::cell::{Cell, RefCell};
 /// Passes on the text and the link targets of `html`, in order.
 ///
 /// It follows the browsers' tokenizer, since readers see mail that way. Comments, scripts, styles and the title are left out, as are `cid:`
-/// and `mid:` targets: they name other parts by a label that differs in each copy. All pages of a message share its `work`: what style sheets hide beyond that is shown.
+/// and `mid:` targets: they name other parts by a label that differs in each copy. All pages of a message share its `work`: text that style sheets hide beyond that is shown.
 pub fn pieces(html: &str, work: &Work, emit: &mut dyn FnMut(Piece<'_>)) {
     let sheet = Sheet::of(html, work.take(html.len()));
     if sheet.needs_lookahead() {
