@@ -4,7 +4,7 @@
 #![no_main]
 
 use bulkmark_mail::RawMessage;
-use bulkmark_signature::near::{Near, traced};
+use bulkmark_signature::near::{Near, Scheme, under};
 use bulkmark_types::FederationKey;
 use libfuzzer_sys::fuzz_target;
 use std::sync::LazyLock;
@@ -28,7 +28,7 @@ fn near(bytes: &[u8], media: &str) -> Near {
     let end = format!("\n--{BOUNDARY}--\n");
     let raw = [head.as_bytes(), bytes, &rest, end.as_bytes()].concat();
     let message = RawMessage::from_bytes(&raw);
-    traced(&message, &KEY).0
+    under(&message, &KEY, &Scheme::SHIPPED)
 }
 
 fuzz_target!(|bytes: &[u8]| {
