@@ -63,7 +63,7 @@ def answers(port, host="127.0.0.1"):
 
 def letter(number, fields=""):
     """A newsletter; each number is another one. All of its words are its own, so none is near another."""
-    words = " ".join(f"{a}{b}{number}x" for a in ("rope", "anchor", "boat", "sail") for b in ("ba", "ter", "mon", "li", "sa"))
+    words = " ".join(f"{a}{b}{number}x" for a in ("rope", "anchor", "boat", "sail", "mast") for b in ("ba", "ter", "mon", "li", "sa"))
     return (f"From: Shop <offers@shop.example>\nTo: reader@example.org\nSubject: prices {number}\n"
             f"Date: Mon, 23 Nov 2026 10:00:00 +0000\nMessage-ID: <{number}@shop.example>\n{fields}\n{words}\n")
 
