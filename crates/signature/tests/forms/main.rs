@@ -2,6 +2,7 @@
 //! Forms of a message that have the same signatures.
 
 mod body;
+mod formulas;
 mod hidden;
 mod nests;
 mod programs;
