@@ -282,11 +282,9 @@ impl<'a> Elements<'a> {
 
     /// The innermost open drawing or formula, and the element of a page in it, if there is one (HTML standard, 13.2.6, "integration point").
     fn foreign_root(&self) -> Option<(usize, Option<usize>)> {
+        let root = self.inner().foreign?;
         let of = |name: &str| self.innermost.get(&LocalName::from(name)).copied();
-        let (drawing, formula) =
-            (self.innermost.get(&local_name!("svg")), self.innermost.get(&local_name!("math")));
-        let root = *drawing.max(formula)?;
-        let points: &[&str] = if drawing > formula {
+        let points: &[&str] = if self.open[root].name == local_name!("svg") {
             &["foreignobject", "title", "desc"]
         } else {
             &["mi", "mo", "mn", "ms", "mtext"]
@@ -437,7 +435,7 @@ impl<'a> Elements<'a> {
     }
 
     fn table(&self) -> Option<usize> {
-        self.innermost.get(&local_name!("table")).copied()
+        self.inner().table
     }
 
     /// Closes what cannot hold an element of this name: a heading another one, and what stands in a table outside of its cells a part of it.

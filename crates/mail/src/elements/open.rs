@@ -4,7 +4,7 @@
 use crate::look::Look;
 use crate::names::{is_cell, is_of_table, is_special, may_nest};
 use crate::style::Node;
-use html5ever::LocalName;
+use html5ever::{LocalName, local_name};
 use std::rc::Rc;
 
 /// The edge of an element's box.
@@ -49,6 +49,9 @@ pub(super) struct Innermost {
     /// A part of a table, and one that [holds text](is_cell).
     pub(super) part: Option<usize>,
     pub(super) cell: Option<usize>,
+    pub(super) table: Option<usize>,
+    /// A drawing or a formula.
+    pub(super) foreign: Option<usize>,
 }
 
 impl Innermost {
@@ -61,6 +64,8 @@ impl Innermost {
             block: of(is_special(name), self.block),
             part: of(is_part, self.part),
             cell: of(is_part && is_cell(name), self.cell),
+            table: of(*name == local_name!("table"), self.table),
+            foreign: of(matches!(*name, local_name!("svg") | local_name!("math")), self.foreign),
         }
     }
 }

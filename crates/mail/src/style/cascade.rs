@@ -307,6 +307,11 @@ impl Cascade {
         (self.declared & (1 << slot as u32) != 0).then(|| self.found[slot as usize].1)
     }
 
+    /// Whether any slot contributes to hiding the text.
+    pub(super) const fn hides_any(&self) -> bool {
+        self.hides != 0
+    }
+
     /// Whether this slot contributes to hiding the text.
     pub(super) const fn hides(&self, slot: Slot) -> bool {
         self.hides & (1 << slot as u32) != 0

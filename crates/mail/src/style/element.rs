@@ -214,11 +214,14 @@ impl Style {
         let clips_to_text = cascade.hides(Slot::ClipsToText);
         let is_moved = cascade.hides(Slot::Moved);
         let shares = Shares::of(cascade, name);
-        let (is_flat, is_container) = (is_flat(cascade, name), is_container(cascade, name));
+        let is_container = is_container(cascade, name);
+        // Nearly all elements hide nothing.
+        let hides_any = cascade.hides_any();
+        let is_flat = hides_any && is_flat(cascade, name);
         let style = Self {
-            hidden: is_hidden(cascade, name) || is_flat && is_container,
+            hidden: hides_any && is_hidden(cascade, name) || is_flat && is_container,
             clipped: is_flat,
-            is_line_flat: is_line_flat(cascade, name),
+            is_line_flat: hides_any && is_line_flat(cascade, name),
             escapes: cascade.hides(Slot::OutOfFlow),
             is_container,
             shift: Shift::of(cascade, is_box(cascade, name)),
@@ -226,7 +229,7 @@ impl Style {
             is_box: if is_box(cascade, name) { Some(true) } else { flag(Slot::Block) },
             right_to_left: flag(Slot::RightToLeft),
             is_none: cascade.hides(Slot::NotDisplayed),
-            is_apart: is_apart(cascade),
+            is_apart: hides_any && is_apart(cascade),
             parts: flag(Slot::Parts),
             is_small: is_picture(name) && is_thin(cascade),
             opacity: shares.opacity,

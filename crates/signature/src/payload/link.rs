@@ -6,6 +6,7 @@ use super::host::{Host, decoded};
 use super::shape::shape;
 use super::telephone;
 use super::wallet::wallet;
+use std::borrow::Cow;
 
 /// Bytes of a link that are read. Links that browsers open are longer only if they carry data.
 const LONGEST: usize = 2048;
@@ -39,10 +40,13 @@ pub(super) struct Page {
 /// Passes on the targets of a link. `base` is that of its HTML page. If the link of a page contains another link, to which it redirects,
 /// both are passed on.
 pub(super) fn targets(link: &str, base: Option<&str>, emit: &mut impl FnMut(Target)) {
-    let link = &link[..link.floor_char_boundary(LONGEST)];
+    let link = link[..link.floor_char_boundary(LONGEST)].trim_matches(|c: char| c <= ' ');
     // Browsers ignore these anywhere.
-    let link: String =
-        link.trim_matches(|c: char| c <= ' ').chars().filter(|c| !matches!(c, '\t' | '\r' | '\n')).collect();
+    let link = if memchr::memchr3(b'\t', b'\r', b'\n', link.as_bytes()).is_some() {
+        Cow::Owned(link.replace(['\t', '\r', '\n'], ""))
+    } else {
+        Cow::Borrowed(link)
+    };
     let Some((scheme, rest)) = scheme(&link) else { return relative(&link, base, emit) };
     let scheme = scheme.to_ascii_lowercase();
     let emit_found = |found: Option<Target>, emit: &mut dyn FnMut(Target)| found.into_iter().for_each(emit);
