@@ -219,7 +219,7 @@ pub(super) fn unfold(mut lines: Vec<Line<'_>>) -> Vec<Line<'_>> {
         let mut sorted = Lines::sort(whole.iter().copied(), length);
         own.append(&mut sorted.own);
         lines = if sorted.quoted.is_empty() { sorted.footer } else { sorted.quoted };
-        if lines.is_empty() || words_of(&own) >= TOO_FEW {
+        if lines.is_empty() || !have_fewer(&own, TOO_FEW) {
             break;
         }
     }
@@ -231,8 +231,13 @@ fn full((number, line): Line<'_>) -> Option<Line<'_>> {
     (!line.is_empty()).then_some((number, line))
 }
 
-fn words_of(lines: &[Line<'_>]) -> usize {
-    lines.iter().map(|(_, line)| line.split_whitespace().count()).sum()
+fn words_of<'a>(lines: &[Line<'a>]) -> impl Iterator<Item = &'a str> {
+    lines.iter().flat_map(|(_, line)| line.split_whitespace())
+}
+
+/// Whether lines have fewer words than this.
+fn have_fewer(lines: &[Line<'_>], words: usize) -> bool {
+    words_of(lines).take(words).count() < words
 }
 
 /// The lines of an answered message, without the header fields at its top. A longer line is text of a form: `Message: ...`.
@@ -343,8 +348,8 @@ fn sign_off(lines: &[Line<'_>]) -> usize {
         return 0;
     }
     let (above, names) = lines.split_at(lines.len() - run);
-    let words = words_of(names);
-    if words > NAMES || 2 * words > words_of(above) { 0 } else { run }
+    let words = words_of(names).count();
+    if words > NAMES || have_fewer(above, 2 * words) { 0 } else { run }
 }
 
 #[cfg(test)]
