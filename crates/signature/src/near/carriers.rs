@@ -16,8 +16,7 @@ impl Near {
     pub fn carriers(&self, judgement: &Judgement, seen: &Seen) -> Vec<Signature> {
         let enough = (judgement.count / QUARTER).max(1);
         let slots = || self.slots.iter().zip(&judgement.slots);
-        let text =
-            slots().filter(|(_, judged)| judged.counts && judged.known.count > 0 && judged.count >= enough);
+        let text = slots().filter(|(_, judged)| judged.counts && judged.known.count >= enough);
         let mut all: Vec<Signature> = text.map(|(slot, judged)| slot.passages[judged.passage].1).collect();
         let things = self.things.iter().map(|&(thing, signature)| match thing {
             Thing::Band(band) => self.commonest(band, signature, seen),

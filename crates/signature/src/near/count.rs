@@ -60,9 +60,6 @@ pub struct SlotJudgement {
     pub passage: usize,
     /// The counts of this passage.
     pub known: Known,
-    /// How many messages reported any of its passages that are no blocks. A message reports one passage in a slot, so none is counted
-    /// twice.
-    pub count: u32,
     /// Whether it is evidence about this message. It is not if the passage is a block, or if a block before it would have been reported in
     /// its place.
     pub counts: bool,
@@ -101,8 +98,9 @@ impl Near {
 
     /// The count of the text, limited if the text may not be bulk, with the reason for the limit.
     fn text(&self, slots: &[SlotJudgement], letter: Option<Letter>, seen: &Seen) -> (u32, Option<Bound>) {
-        let all = || slots.iter().map(|slot| slot.count);
-        let informative: Vec<u32> = slots.iter().filter(|slot| slot.counts).map(|slot| slot.count).collect();
+        let all = || slots.iter().map(|slot| slot.known.count);
+        let informative: Vec<u32> =
+            slots.iter().filter(|slot| slot.counts).map(|slot| slot.known.count).collect();
         let count = agreed(informative.clone());
         let enough = (count / QUARTER).max(1);
         let covered = informative.iter().filter(|&&seen| seen >= enough).count();
@@ -170,7 +168,7 @@ impl Near {
         letter: Option<Letter>,
         seen: &Seen,
     ) -> u32 {
-        let agree = slots.iter().filter(|slot| slot.counts && slot.count >= CONFIRMING_COUNT).count();
+        let agree = slots.iter().filter(|slot| slot.counts && slot.known.count >= CONFIRMING_COUNT).count();
         let is_common = payload.strays.saturating_mul(COMMON) >= payload.count;
         let is_evidence = agree >= CONFIRMING_SLOTS
             && !is_common
@@ -240,9 +238,7 @@ fn judge_slot(slot: &Slot, seen: &Seen) -> SlotJudgement {
     // If a block comes first, copies report the block, so an unseen next passage is no evidence.
     let counts = own.filter(|(_, own)| own.count > 0 || !of_slot.is_block(0));
     let (passage, of) = counts.or_else(|| most(&|_| true)).unwrap_or_default();
-    let same = (0..known.len()).filter(|&i| !of_slot.is_block(i)).map(|i| known[i].count);
-    let count = if counts.is_some() { same.fold(0, u32::saturating_add) } else { of.count };
-    SlotJudgement { passage, known: of, count, counts: counts.is_some() }
+    SlotJudgement { passage, known: of, counts: counts.is_some() }
 }
 
 #[cfg(test)]
@@ -300,9 +296,8 @@ mod tests {
         assert_eq!([0, 3].map(|n| bound(false, n)), [None, None], "copies with different pages");
     }
 
-    /// Each message reports one of them, so the slot saw all of them.
     #[test]
-    fn a_slot_counts_the_messages_of_all_its_passages() {
+    fn a_slot_counts_its_most_frequent_passage() {
         let signatures = [1, 2, 3].map(|number| Signature::from_bytes([number; 16]));
         let passages = signatures.iter().zip(0..);
         let passages =
@@ -311,10 +306,10 @@ mod tests {
         let mut seen = Seen::default();
         seen.add(&signatures, &[5, 12, 10]);
         let all = judge_slot(&slot, &seen);
-        assert_eq!((all.passage, all.known.count, all.count, all.counts), (1, 12, 27, true));
+        assert_eq!((all.passage, all.known.count, all.counts), (1, 12, true));
         // A block is left out.
         seen.add_strays(&signatures[1..2], &[2]);
         let all = judge_slot(&slot, &seen);
-        assert_eq!((all.passage, all.known.count, all.count, all.counts), (2, 10, 15, true));
+        assert_eq!((all.passage, all.known.count, all.counts), (2, 10, true));
     }
 }

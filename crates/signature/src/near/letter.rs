@@ -24,7 +24,7 @@ pub enum Letter {
 /// The reports of a message that depend on the counts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FollowUp {
-    /// Passages that are reported in place of blocks.
+    /// Passages that are reported in place of blocks, and those by which copies count together.
     pub reported: Vec<Signature>,
     /// Signatures that certainly stand below new text.
     pub strays: Vec<Signature>,
@@ -106,6 +106,9 @@ impl Near {
         let mut all = FollowUp { reported: self.above_blocks(seen), ..FollowUp::default() };
         let known = self.passages().filter(|&signature| seen.has(signature));
         let letter = self.letter(seen);
+        if letter != Some(Letter::Certain) {
+            all.reported.extend(self.slots.iter().filter_map(|slot| slot.joined(seen)));
+        }
         match letter {
             Some(Letter::Certain) => all.strays.extend(known),
             Some(Letter::Unsure) => all.unsure.extend(known),

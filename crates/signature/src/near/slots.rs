@@ -6,17 +6,17 @@ use super::sample::Passage;
 use bulkmark_types::FederationKey;
 use bulkmark_types::{Kind, Signature};
 
-/// The passages of a slot: the reported one, and others that are looked up.
+/// The passages of a slot: the first one, and others that are looked up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Slot {
-    /// The first passages in the slot's order, with their signatures. The first one is reported; counts include all of them. Never empty.
+    /// The first passages in the slot's order, with their signatures. The first one is reported, and the [carrier](Self::carrier). Never empty.
     pub passages: Vec<(Passage, Signature)>,
-    /// Whether the reported passage begins at the end of the text and continues at its beginning.
+    /// Whether the first passage begins at the end of the text and continues at its beginning.
     pub wraps: bool,
 }
 
 impl Slot {
-    /// The signature that is reported.
+    /// The signature that is always reported.
     #[must_use]
     pub fn reported(&self) -> Signature {
         self.passages[0].1
@@ -37,13 +37,16 @@ impl Slot {
         SlotKnown { passages, carrier, is_own }
     }
 
-    /// The passage that carries the count, if any was seen: the most frequent one that is no block; and the sum of counts of all that are
-    /// no blocks.
+    /// The passage that carries the count, if any was seen, with its count: the most frequent one that is no block.
     pub(super) fn carrier(&self, seen: &Seen) -> Option<(Signature, u32)> {
         let known = self.known(seen);
-        let own = known.passages.iter().filter(|known| !known.is_block()).map(|known| known.count);
-        let count = own.fold(0, u32::saturating_add);
-        known.carrier.map(|carrier| (self.passages[carrier].1, count))
+        known.carrier.map(|carrier| (self.passages[carrier].1, known.passages[carrier].count))
+    }
+
+    /// The carrier, if it is to be reported beside the first passage: copies that differ have other first ones, and count together by it.
+    pub(super) fn joined(&self, seen: &Seen) -> Option<Signature> {
+        let known = self.known(seen);
+        known.carrier.filter(|&carrier| carrier > 0 && !known.is_own).map(|carrier| self.passages[carrier].1)
     }
 }
 
