@@ -74,6 +74,11 @@ impl Layers {
         Ok(())
     }
 
+    /// Prefetches what a lookup of `signature` needs first.
+    pub(crate) fn prefetch(&self, signature: Signature) {
+        self.bounds.prefetch(signature);
+    }
+
     /// An upper bound of [`count`](Self::count), with one lookup.
     pub(crate) fn bound(&self, signature: Signature, now: u64) -> u32 {
         self.bounds.count(self.calendar, signature, now)

@@ -128,6 +128,11 @@ impl Limited {
         (member.origin == origin).then_some((member, &mut self.bounds))
     }
 
+    /// Prefetches what a lookup of `signature` needs first.
+    pub(crate) fn prefetch(&self, signature: Signature) {
+        self.bounds.prefetch(signature);
+    }
+
     /// An upper bound of [`count`](Self::count), with one lookup.
     pub(crate) fn bound(&self, signature: Signature, now: u64) -> u32 {
         self.bounds.count(self.calendar, signature, now)
