@@ -74,7 +74,7 @@ impl Layers {
         Ok(())
     }
 
-    /// Prefetches what a lookup of `signature` needs first.
+    /// Prefetches the cells of `signature` that most lookups need.
     pub(crate) fn prefetch(&self, signature: Signature) {
         self.bounds.prefetch(signature);
     }

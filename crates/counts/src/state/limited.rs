@@ -134,7 +134,7 @@ impl Limited {
         (member.origin == origin).then_some((member, &mut self.bounds))
     }
 
-    /// Prefetches what a lookup of `signature` needs first.
+    /// Prefetches the cells of `signature` that most lookups need.
     pub(crate) fn prefetch(&self, signature: Signature) {
         self.bounds.prefetch(signature);
     }
