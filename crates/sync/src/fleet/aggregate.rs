@@ -127,6 +127,7 @@ impl<L: Log> Aggregator<L> {
 
     /// Reads batches and makes steps, until the basis has to be determined again.
     async fn run(&mut self, reached: &mut Reached) -> Result<(), Stopped> {
+        let session = self.fleet.session();
         let (mut mark, mut basis) = self.begin(reached).await?;
         let mut batches = self.log.batches(Place(basis.covers)).await?;
         (self.queue, self.waits) = (Queue::default(), None);
@@ -143,7 +144,9 @@ impl<L: Log> Aggregator<L> {
                     self.queue.push(batch, Instant::now());
                 }
                 changed = reached.changed() => {
-                    if changed.is_err() || reached.borrow_and_update().is_none() {
+                    // A reader of steps that starts over may have found that the log lost its end. It may be back before this task sees that
+                    // it stopped.
+                    if changed.is_err() || reached.borrow_and_update().is_none() || self.fleet.session() != session {
                         return Ok(());
                     }
                     let before = std::mem::replace(&mut mark, self.ledger.fleet());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The start of an aggregator while others make steps.
+//! An aggregator whose reader of steps moves at inconvenient moments.
 
 use super::*;
 use crate::log::{Batch, BatchId, Client, LogError, Part, StateReport, Step};
@@ -7,16 +7,36 @@ use crate::state::{Link, Links};
 use bulkmark_counts::{Applied, Role};
 use bulkmark_types::FederationKey;
 use std::marker::PhantomData;
-use tokio::sync::mpsc;
+use tempfile::TempDir;
+use tokio::sync::{Notify, mpsc};
+use tokio::time::timeout;
 
 /// A log without batches, which gets another step, and the ledger too, whenever it is asked for its first batch.
 struct BusyLog {
     ledger: Ledger,
     fleet: Arc<Fleet>,
     link: Arc<Link>,
+    /// Signals that it was asked for its clients.
+    asked: Notify,
 }
 
 impl BusyLog {
+    /// A log with one step, and its ledger.
+    async fn with_step() -> (TempDir, Arc<Self>) {
+        let (directory, settings) = (tempfile::tempdir().unwrap(), Settings::default());
+        let ledger =
+            Ledger::open(directory.path(), Role::Cache, &settings, &FederationKey::public()).unwrap();
+        let fleet = Arc::new(Fleet::new("log", Arc::new(Links::new(&["log"], false))));
+        let log = Self { ledger, fleet, link: Arc::new(Link::new("log")), asked: Notify::new() };
+        log.step().await;
+        (directory, Arc::new(log))
+    }
+
+    fn aggregator(self: &Arc<Self>) -> Aggregator<Self> {
+        let (ledger, fleet) = (self.ledger.clone(), Arc::clone(&self.fleet));
+        Aggregator::new(ledger, &Settings::default(), Arc::clone(self), fleet)
+    }
+
     /// Another aggregator makes a step, which comes to the ledger.
     async fn step(&self) {
         let place = self.ledger.fleet().version + 1;
@@ -89,6 +109,7 @@ impl Log for BusyLog {
     }
 
     async fn clients(&self) -> Result<Vec<Client>, LogError> {
+        self.asked.notify_one();
         Ok(Vec::new())
     }
 
@@ -109,17 +130,27 @@ impl Log for BusyLog {
 /// start over in turn.
 #[tokio::test]
 async fn a_step_that_comes_at_the_start_begins_no_epoch() {
-    let (directory, settings) = (tempfile::tempdir().unwrap(), Settings::default());
-    let ledger = Ledger::open(directory.path(), Role::Cache, &settings, &FederationKey::public()).unwrap();
-    let fleet = Arc::new(Fleet::new("log", Arc::new(Links::new(&["log"], false))));
-    let link = Arc::new(Link::new("log"));
-    let log = Arc::new(BusyLog { ledger: ledger.clone(), fleet: Arc::clone(&fleet), link });
-    log.step().await;
-    let mut reached = fleet.reached();
-    let mut aggregator = Aggregator::new(ledger.clone(), &settings, log, fleet);
-    let (mark, basis) = aggregator.begin(&mut reached).await.unwrap();
-    let now = ledger.fleet();
+    let (_directory, log) = BusyLog::with_step().await;
+    let mut reached = log.fleet.reached();
+    let (mark, basis) = log.aggregator().begin(&mut reached).await.unwrap();
+    let now = log.ledger.fleet();
     assert_eq!((mark.version, now.version), (1, 2), "a step came at the start");
     assert_eq!((basis.epoch, basis.ahead), (1, false));
     assert!(basis.holds(now) && !basis.is_news(now));
+}
+
+/// The reader of steps finds that the log lost its end, and reads it from its beginning, while the aggregator does something else: it starts
+/// over too, to append the lost steps.
+#[tokio::test]
+async fn a_reader_of_steps_that_starts_over_is_noticed() {
+    let (_directory, log) = BusyLog::with_step().await;
+    let (mut reached, mut aggregator) = (log.fleet.reached(), log.aggregator());
+    let mut running = std::pin::pin!(aggregator.run(&mut reached));
+    tokio::select! {
+        ended = &mut running => panic!("it ended: {ended:?}"),
+        () = log.asked.notified() => (),
+    }
+    log.fleet.stopped();
+    log.fleet.set_cursor(Cursor::new(Place(0), None, Place(0)));
+    timeout(Duration::from_mins(1), running).await.expect("it goes on as before").unwrap();
 }
