@@ -80,10 +80,12 @@ fn a_log_that_lost_its_end_is_healed() {
     let ends = "select string_agg(last::text, ',' order by name) from bulkmark.ends where name in ('batches', 'steps')";
     let back = |to: &str| {
         let (batches, steps) = to.split_once(',').unwrap();
+        // The ends first: that waits for members that append. Otherwise what they append meanwhile would stay behind the end, as in no older
+        // copy.
         let cut = format!(
-            "begin; delete from bulkmark.batches where place > {batches}; delete from bulkmark.steps where place > {steps}; \
-             update bulkmark.ends set last = {batches} where name = 'batches'; \
-             update bulkmark.ends set last = {steps} where name = 'steps'; commit"
+            "begin; update bulkmark.ends set last = {batches} where name = 'batches'; \
+             update bulkmark.ends set last = {steps} where name = 'steps'; \
+             delete from bulkmark.batches where place > {batches}; delete from bulkmark.steps where place > {steps}; commit"
         );
         fleet.sql(&cut).unwrap();
     };

@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The groups of filters that have a cell, so that a lookup visits only those filters that may have an element.
 
+use crate::blocks::prefetch;
 use crate::delta::Delta;
 use crate::layout::CELLS_PER_BLOCK;
 use crate::params::ParameterError;
 use crate::probe::Probe;
 
-/// Blocks whose entries are allocated together.
-const BLOCKS_OF_PAGE: usize = 64;
+/// The cells of a block, in whole lines of the cache.
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+struct Block([u8; CELLS_PER_BLOCK]);
 
-type Block = [u8; CELLS_PER_BLOCK];
-type Page = [Option<Box<Block>>; BLOCKS_OF_PAGE];
+/// Bytes of a page of memory, the least that one entry of the index takes; blocks are allocated by the page.
+const PAGE: usize = 4096;
+const BLOCKS_OF_PAGE: usize = PAGE / size_of::<Block>();
 
 /// For each cell of filters of one size, the groups among eight that have it: a bit for each group.
 ///
@@ -29,10 +33,11 @@ type Page = [Option<Box<Block>>; BLOCKS_OF_PAGE];
 /// # Ok::<(), bulkmark_filter::ParameterError>(())
 /// ```
 pub struct Groups {
-    blocks: usize,
-    pages: Vec<Option<Box<Page>>>,
-    /// The numbers of allocated pages and blocks.
-    used: [usize; 2],
+    /// For each block of the filters, one more than its place in `pages`; zero without one. So a lookup waits for memory only twice.
+    index: Vec<u32>,
+    pages: Vec<Box<[Block; BLOCKS_OF_PAGE]>>,
+    /// The number of blocks in use.
+    used: u32,
 }
 
 impl Groups {
@@ -42,8 +47,7 @@ impl Groups {
     /// If no filter can have that number of blocks.
     pub fn new(blocks: usize) -> Result<Self, ParameterError> {
         ParameterError::check("blocks", blocks as u64, 1, 1 << 32)?;
-        let pages = (0..blocks.div_ceil(BLOCKS_OF_PAGE)).map(|_| None).collect();
-        Ok(Self { blocks, pages, used: [0; 2] })
+        Ok(Self { index: vec![0; blocks], pages: Vec::new(), used: 0 })
     }
 
     /// Marks a cell for a group, 0 to 7. A cell beyond the last one is ignored.
@@ -54,18 +58,17 @@ impl Groups {
     }
 
     /// Returns a block, which is allocated if missing; `None` beyond the last one.
-    fn block_mut(&mut self, block: usize) -> Option<&mut Block> {
-        let page = self.pages.get_mut(block / BLOCKS_OF_PAGE).filter(|_| block < self.blocks)?;
-        let [pages, blocks] = &mut self.used;
-        let page = page.get_or_insert_with(|| {
-            *pages += 1;
-            Box::new([const { None }; BLOCKS_OF_PAGE])
-        });
-        let held = page[block % BLOCKS_OF_PAGE].get_or_insert_with(|| {
-            *blocks += 1;
-            Box::new([0; CELLS_PER_BLOCK])
-        });
-        Some(held)
+    fn block_mut(&mut self, block: usize) -> Option<&mut [u8; CELLS_PER_BLOCK]> {
+        let place = self.index.get_mut(block)?;
+        if *place == 0 {
+            if self.used as usize == self.pages.len() * BLOCKS_OF_PAGE {
+                self.pages.push(Box::new([Block([0; CELLS_PER_BLOCK]); BLOCKS_OF_PAGE]));
+            }
+            self.used += 1;
+            *place = self.used;
+        }
+        let at = *place as usize - 1;
+        Some(&mut self.pages.get_mut(at / BLOCKS_OF_PAGE)?[at % BLOCKS_OF_PAGE].0)
     }
 
     /// Marks all cells that a delta changes.
@@ -73,7 +76,7 @@ impl Groups {
     /// # Errors
     /// If it belongs to a filter of another size; nothing is marked then.
     pub fn mark_all(&mut self, delta: &Delta, group: u8) -> Result<(), ParameterError> {
-        ParameterError::same("blocks", self.blocks as u64, delta.blocks() as u64)?;
+        ParameterError::same("blocks", self.index.len() as u64, delta.blocks() as u64)?;
         delta.changes().for_each(|(cell, _)| self.mark(cell, group));
         Ok(())
     }
@@ -83,8 +86,8 @@ impl Groups {
     /// # Errors
     /// If it is of another size; nothing is added then.
     pub fn merge(&mut self, other: &Self) -> Result<(), ParameterError> {
-        ParameterError::same("blocks", self.blocks as u64, other.blocks as u64)?;
-        for block in 0..self.blocks {
+        ParameterError::same("blocks", self.index.len() as u64, other.index.len() as u64)?;
+        for block in 0..self.index.len() {
             if let Some(theirs) = other.block(block)
                 && let Some(ours) = self.block_mut(block)
             {
@@ -97,7 +100,7 @@ impl Groups {
     /// Returns the groups in which a filter may have `element`.
     #[must_use]
     pub fn of(&self, element: u128) -> u8 {
-        let probe = Probe::new(element, self.blocks);
+        let probe = Probe::new(element, self.index.len());
         let mut groups = u8::MAX;
         for (&block, cells) in probe.blocks.iter().zip(&probe.cells) {
             let Some(held) = self.block(block) else { return 0 };
@@ -109,17 +112,25 @@ impl Groups {
         groups
     }
 
-    fn block(&self, block: usize) -> Option<&Block> {
-        self.pages.get(block / BLOCKS_OF_PAGE)?.as_ref()?[block % BLOCKS_OF_PAGE].as_deref()
+    /// Prefetches the cells of an element.
+    pub fn prefetch(&self, element: u128) {
+        let blocks = Probe::new(element, self.index.len()).blocks;
+        for held in blocks.iter().filter_map(|&block| self.block(block)) {
+            prefetch(&held[0]);
+            prefetch(&held[CELLS_PER_BLOCK / 2]);
+        }
     }
 
-    /// Returns the bytes of memory.
+    fn block(&self, block: usize) -> Option<&[u8; CELLS_PER_BLOCK]> {
+        let at = self.index.get(block)?.checked_sub(1)? as usize;
+        Some(&self.pages.get(at / BLOCKS_OF_PAGE)?[at % BLOCKS_OF_PAGE].0)
+    }
+
+    /// Returns the bytes of memory. Of the index only those pages count that an entry needs.
     #[must_use]
-    pub const fn memory(&self) -> usize {
-        let [pages, blocks] = self.used;
-        self.pages.len() * size_of::<Option<Box<Page>>>()
-            + pages * size_of::<Page>()
-            + blocks * size_of::<Block>()
+    pub fn memory(&self) -> usize {
+        let index = (self.index.len() * size_of::<u32>()).min(self.used as usize * PAGE);
+        index + self.pages.len() * PAGE
     }
 }
 
@@ -158,6 +169,6 @@ mod tests {
         assert_eq!(groups.of(7), 0);
         (0..1000).for_each(|cell| groups.mark(cell, 1));
         groups.mark(usize::MAX, 1);
-        assert!(groups.memory() - empty < 2000, "{}", groups.memory());
+        assert!(groups.memory() - empty <= 9 * PAGE, "{}", groups.memory());
     }
 }

@@ -11,6 +11,7 @@
 #[allow(unreachable_pub, reason = "it is a part of the studies, too")]
 mod cells;
 
+mod aimed;
 mod bank;
 pub(crate) mod client;
 mod files;
@@ -61,7 +62,7 @@ enum Scale {
 /// An attack: its name, whether it has a short form, and its function.
 type Row = (&'static str, bool, fn(Scale) -> Outcome);
 
-const ROWS: [Row; 37] = [
+const ROWS: [Row; 38] = [
     ("1", true, influence::cover),
     ("1k", false, influence::cover_together),
     ("2", true, influence::permute),
@@ -99,6 +100,7 @@ const ROWS: [Row; 37] = [
     ("23", false, flood::aimed_user_reports),
     ("24", false, flood::empty_batches),
     ("25", true, senders::many_senders),
+    ("39", true, aimed::hidden),
 ];
 
 #[test]

@@ -3,7 +3,9 @@
 
 use super::{Rig, open, server};
 use crate::conformance::snapshots::{put, read};
-use crate::conformance::{Engine, append, append_step, batch, batches_behind, insist, own, steps_behind};
+use crate::conformance::{
+    Engine, append, append_step, batch, batches_behind, insist, own, steps_behind, take,
+};
 use bulkmark_sync::log::{Log, LogError, Place, Settings};
 
 /// Batches appended after the copy are gone, and a member can detect that: the log's ends are before its known places, and a repeated batch
@@ -34,6 +36,28 @@ async fn a_backup_that_is_put_back_is_seen_to_be_older() {
     assert_eq!(append(&client, batch(1, 2), b"lost").await, lost, "it takes the place that it had");
     assert_eq!(append_step(&log, b"again").await, step);
     assert_eq!(batches_behind(&log, Place(0), 2).await[1].bytes, b"lost");
+}
+
+/// Rows behind the end, as in tables that somebody put back by hand, are no entries: aggregators that counted one would begin epochs for
+/// ever.
+#[tokio::test(flavor = "multi_thread")]
+async fn rows_behind_the_end_are_not_read() {
+    let Some(rig) = Rig::fresh(&own(&["mx1"])).await else { return };
+    let (client, log) = (rig.log("mx1"), rig.log("agg"));
+    append(&client, batch(1, 1), b"a").await;
+    append_step(&log, b"s").await;
+    rig.sql(
+        "insert into bulkmark.batches select 9, client, spool, 9, attempt, at, bytes from bulkmark.batches",
+    );
+    rig.sql("insert into bulkmark.steps select 9, at, total, bytes from bulkmark.steps");
+    let mut batches = insist(|| log.batches(Place(0))).await;
+    let mut steps = insist(|| log.steps(Place(0))).await;
+    for last in [Place(1), Place(2)] {
+        let places = (take(&mut batches, 1).await[0].place, take(&mut steps, 1).await[0].place);
+        assert_eq!(places, (last, last));
+        append(&client, batch(1, 1 + last.0), b"b").await;
+        append_step(&log, b"t").await;
+    }
 }
 
 /// The server dies for good, and its standby takes over. Members keep their batches until a step covers them, and append again those that

@@ -130,13 +130,20 @@ impl Bounds {
         Ok(())
     }
 
+    /// Prefetches the cells of `signature` that most lookups need.
+    pub fn prefetch(&self, signature: Signature) {
+        self.groups_of(signature).for_each(|groups| groups.prefetch(signature.bits()));
+    }
+
+    /// The groups over all windows, for each size of filters.
+    fn groups_of(&self, signature: Signature) -> impl Iterator<Item = &Groups> {
+        let is_like = move |(of_user_reports, _): &Like| *of_user_reports == signature.is_user_report();
+        self.all.iter().filter(move |(like, _)| is_like(like)).map(|(_, groups)| groups)
+    }
+
     /// Whether no client reported `signature` in any window: one lookup for each size.
     fn is_unknown(&self, signature: Signature) -> bool {
-        let mut all = self
-            .all
-            .iter()
-            .filter(|((of_user_reports, _), _)| *of_user_reports == signature.is_user_report());
-        all.all(|(_, groups)| groups.of(signature.bits()) == 0)
+        self.groups_of(signature).all(|groups| groups.of(signature.bits()) == 0)
     }
 
     /// The sums of the windows that count for `signature` at the time `now`; none if no client reported it.
@@ -148,8 +155,9 @@ impl Bounds {
 
     /// An upper bound of the count of `signature` over all layers, in windows that count at the time `now`.
     pub fn count(&self, calendar: Calendar, signature: Signature, now: u64) -> u32 {
-        let counts = self.live(calendar, signature, now).map(|held| held.sums.count(signature.bits()));
-        counts.fold(0, u32::saturating_add)
+        // The sums are full long before the groups are.
+        let known = self.live(calendar, signature, now).filter(|held| held.groups.of(signature.bits()) != 0);
+        known.map(|held| held.sums.count(signature.bits())).fold(0, u32::saturating_add)
     }
 
     /// The groups of clients, as a bit mask, that may have reported `signature` in windows that count at the time `now`.

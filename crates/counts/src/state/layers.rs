@@ -74,6 +74,11 @@ impl Layers {
         Ok(())
     }
 
+    /// Prefetches the cells of `signature` that most lookups need.
+    pub(crate) fn prefetch(&self, signature: Signature) {
+        self.bounds.prefetch(signature);
+    }
+
     /// An upper bound of [`count`](Self::count), with one lookup.
     pub(crate) fn bound(&self, signature: Signature, now: u64) -> u32 {
         self.bounds.count(self.calendar, signature, now)

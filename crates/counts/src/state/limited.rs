@@ -14,7 +14,7 @@ use crate::state::member::Member;
 use crate::state::shares::Share;
 use bulkmark_filter::ParameterError;
 use bulkmark_types::Signature;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// An update with the reports of one limited client since its last one.
 pub struct ClientUpdate {
@@ -67,6 +67,8 @@ pub struct Limited {
     by_origin: BTreeMap<Origin, String>,
     /// An upper bound of all clients' counts together.
     bounds: Bounds,
+    /// The clients that may have grown since the last updates: others cost nothing when these are made.
+    touched: BTreeSet<String>,
 }
 
 impl Limited {
@@ -79,6 +81,7 @@ impl Limited {
             members: BTreeMap::new(),
             by_origin: BTreeMap::new(),
             bounds: Bounds::default(),
+            touched: BTreeSet::new(),
         }
     }
 
@@ -87,6 +90,7 @@ impl Limited {
         for &origin in member.former.iter().chain([&member.origin]) {
             self.by_origin.insert(origin, name.clone());
         }
+        self.touched.insert(name.clone());
         self.members.insert(name, member);
     }
 
@@ -124,8 +128,15 @@ impl Limited {
 
     /// The client with this origin, to add to its layer, and the bounds that rise with it.
     pub fn of_origin_mut(&mut self, origin: Origin) -> Option<(&mut Member, &mut Bounds)> {
-        let member = self.members.get_mut(self.by_origin.get(&origin)?)?;
+        let name = self.by_origin.get(&origin)?;
+        let member = self.members.get_mut(name)?;
+        touch(&mut self.touched, name);
         (member.origin == origin).then_some((member, &mut self.bounds))
+    }
+
+    /// Prefetches the cells of `signature` that most lookups need.
+    pub(crate) fn prefetch(&self, signature: Signature) {
+        self.bounds.prefetch(signature);
     }
 
     /// An upper bound of [`count`](Self::count), with one lookup.
@@ -165,6 +176,7 @@ impl Limited {
     /// The client with this name, made with this origin if it is missing; and the bounds that rise with its layer.
     pub fn member(&mut self, name: &str, origin: Origin) -> (&mut Member, &mut Bounds) {
         let (by_origin, capacity) = (&mut self.by_origin, self.capacity);
+        touch(&mut self.touched, name);
         let new = || {
             by_origin.insert(origin, name.to_owned());
             Member::new(origin, Mark::default(), Vec::new(), capacity)
@@ -198,26 +210,32 @@ impl Limited {
     }
 
     pub(crate) fn has_grown(&self) -> bool {
-        self.members.values().any(Member::has_grown)
+        self.touched().any(Member::has_grown)
     }
 
     /// Cells that grew since the last update.
     pub fn grown_cells(&self) -> usize {
-        self.members.values().map(Member::grown_cells).sum()
+        self.touched().map(Member::grown_cells).sum()
+    }
+
+    /// The clients that may have grown since the last updates.
+    fn touched(&self) -> impl Iterator<Item = &Member> {
+        self.touched.iter().filter_map(|name| self.members.get(name))
     }
 
     /// Makes an update for each client with reports since the last one.
     pub fn cut(&mut self) -> Vec<ClientUpdate> {
-        let cut = |(name, member): (&String, &mut Member)| {
+        let cut = |name: String| {
+            let member = self.members.get_mut(&name)?;
             if let Some(anomaly) = member.look() {
                 log::error!(
                     "the client {name} reports signatures that are made up: {anomaly}. Its limits hold; bulkmark client remove \
                      --with-counts {name} withdraws its reports"
                 );
             }
-            member.cut().map(|(update, bytes)| ClientUpdate { client: name.clone(), update, bytes })
+            member.cut().map(|(update, bytes)| ClientUpdate { client: name, update, bytes })
         };
-        self.members.iter_mut().filter_map(cut).collect()
+        std::mem::take(&mut self.touched).into_iter().filter_map(cut).collect()
     }
 
     /// Withdraws all counts of a client. Returns the update for others; `None` if there is no such client.
@@ -256,6 +274,12 @@ impl Limited {
             }
         }
         self.bounds.keep(self.members.values().map(|member| &member.layer));
+    }
+}
+
+fn touch(touched: &mut BTreeSet<String>, name: &str) {
+    if !touched.contains(name) {
+        touched.insert(name.to_owned());
     }
 }
 
@@ -299,5 +323,24 @@ mod tests {
             Ok(()),
             "each for itself"
         );
+    }
+
+    /// Clients that reported nothing since the last updates are not visited for the next ones, but once after a start.
+    #[test]
+    fn silent_clients_cost_an_update_nothing() {
+        let mut limited = Limited::new(&settings());
+        let window = calendar().at(NOW);
+        for n in 0..1000u64 {
+            let member = Member::new(Origin(n + 1), Mark::default(), Vec::new(), 40);
+            limited.restore(format!("c{n}"), member);
+        }
+        assert_eq!((limited.touched().count(), limited.cut().len()), (1000, 0));
+        let (member, bounds) = limited.member("c7", Origin(0));
+        member.add(bounds, window, Signature::from_bytes([7; 16]), 1, true).unwrap();
+        assert!(limited.of_origin_mut(Origin(9)).is_some());
+        assert_eq!((limited.touched().count(), limited.has_grown()), (2, true));
+        let cut: Vec<_> = limited.cut().into_iter().map(|update| update.client).collect();
+        assert_eq!(cut, ["c7"]);
+        assert_eq!((limited.touched().count(), limited.has_grown()), (0, false));
     }
 }

@@ -118,6 +118,7 @@ impl MergedCounts {
 
     /// The number of reports of `signature` at all origins, in the windows that count at the time `now`.
     pub fn count(&self, signature: Signature, now: u64) -> u32 {
+        self.layers.prefetch(signature);
         self.count_of_all(signature, now).saturating_add(self.layers.count(signature, now))
     }
 

@@ -66,6 +66,7 @@ pub enum NotCounted {
 impl Server {
     /// The count over all local and others' reports.
     pub fn count(&self, signature: Signature, now: u64) -> u32 {
+        self.limited.prefetch(signature);
         let held = self.peer_check.count(Calendar::new(&self.counts.settings), signature, now);
         let counted = self.counts.count(signature, now).saturating_add(self.limited.count(signature, now));
         counted.saturating_add(held)
@@ -113,7 +114,12 @@ impl Server {
         let last = LastBatch { number, receipt, at: now };
         self.receipts.set(reporter.clone(), last);
         self.counts.changes.receipts.insert(reporter, Some(last));
-        reports.iter().for_each(|&(signature, _)| self.queue_if_bulk(signature, now));
+        for (i, &(signature, _)) in reports.iter().enumerate() {
+            if let Some(&(soon, _)) = reports.get(i + AHEAD) {
+                self.limited.prefetch(soon);
+            }
+            self.queue_if_bulk(signature, now);
+        }
         if self.counts.local.is_full() || self.note_queue.is_full() || self.limited.grown_cells() >= CUT_CELLS
         {
             self.cut(now);

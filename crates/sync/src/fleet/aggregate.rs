@@ -46,20 +46,8 @@ pub async fn aggregate<L: Log>(ledger: Ledger, settings: Settings, log: Arc<L>, 
 }
 
 async fn make_steps<L: Log>(ledger: Ledger, settings: Settings, log: Arc<L>, fleet: Arc<Fleet>) {
-    let seed = random_bytes().map_or(0, u64::from_le_bytes);
-    let snapshots = Snapshots::new(ledger.clone(), settings.clone(), Arc::clone(&log));
     let mut reached = fleet.reached();
-    let mut aggregator = Aggregator {
-        ledger,
-        log,
-        fleet,
-        snapshots,
-        turns: Turns::new(settings.federation.sync_interval, seed),
-        queue: Queue::default(),
-        clients: Clients::default(),
-        withdrawn: Vec::new(),
-        waits: None,
-    };
+    let mut aggregator = Aggregator::new(ledger, &settings, log, fleet);
     let mut backoff = Backoff::up_to(LONGEST);
     loop {
         let began = Instant::now();
@@ -103,20 +91,44 @@ struct Appended {
 type Reached = watch::Receiver<Option<Cursor>>;
 
 impl<L: Log> Aggregator<L> {
-    /// Reads batches and makes steps, until the basis has to be determined again.
-    async fn run(&mut self, reached: &mut Reached) -> Result<(), Stopped> {
-        self.in_step(reached).await?;
+    fn new(ledger: Ledger, settings: &Settings, log: Arc<L>, fleet: Arc<Fleet>) -> Self {
+        let seed = random_bytes().map_or(0, u64::from_le_bytes);
+        Self {
+            snapshots: Snapshots::new(ledger.clone(), settings.clone(), Arc::clone(&log)),
+            ledger,
+            log,
+            fleet,
+            turns: Turns::new(settings.federation.sync_interval, seed),
+            queue: Queue::default(),
+            clients: Clients::default(),
+            withdrawn: Vec::new(),
+            waits: None,
+        }
+    }
+
+    /// Determines the last step, once the ledger and the log are in step, and the basis of the next one.
+    async fn begin(&mut self, reached: &mut Reached) -> Result<(FleetMark, Basis), Stopped> {
+        let lacks = self.in_step(reached).await?;
         // Read the mark first: compared with a later one, the log would seem to have lost its newest batches.
-        let mut mark = self.ledger.fleet();
+        let mark = self.ledger.fleet();
+        // A step that comes while the log is asked does not show that the log lacks steps. Otherwise two aggregators on a slow log, each of
+        // which starts over at the other's epoch, would begin epochs for ever.
+        let ahead = lacks && reached.borrow().is_some_and(|cursor| !cursor.is_at(own(mark)));
         let ends = self.ends().await?;
         let first = self.log.first_batch().await?;
-        let ahead = mark.version > 0 && reached.borrow().is_some_and(|cursor| !cursor.is_at(own(mark)));
-        let mut basis = Basis::of(mark, ends, first, ahead).ok_or_else(|| {
+        let basis = Basis::of(mark, ends, first, ahead).ok_or_else(|| {
             Stopped::Unfit(format!(
                 "{}; docs/fleet.md#a-poisoned-chain says how to go back",
                 no_more_epochs(mark)
             ))
         })?;
+        Ok((mark, basis))
+    }
+
+    /// Reads batches and makes steps, until the basis has to be determined again.
+    async fn run(&mut self, reached: &mut Reached) -> Result<(), Stopped> {
+        let session = self.fleet.session();
+        let (mut mark, mut basis) = self.begin(reached).await?;
         let mut batches = self.log.batches(Place(basis.covers)).await?;
         (self.queue, self.waits) = (Queue::default(), None);
         self.look_at_clients().await?;
@@ -132,7 +144,9 @@ impl<L: Log> Aggregator<L> {
                     self.queue.push(batch, Instant::now());
                 }
                 changed = reached.changed() => {
-                    if changed.is_err() || reached.borrow_and_update().is_none() {
+                    // A reader of steps that starts over may have found that the log lost its end. It may be back before this task sees that
+                    // it stopped.
+                    if changed.is_err() || reached.borrow_and_update().is_none() || self.fleet.session() != session {
                         return Ok(());
                     }
                     let before = std::mem::replace(&mut mark, self.ledger.fleet());
@@ -278,16 +292,20 @@ impl<L: Log> Aggregator<L> {
         Ok(())
     }
 
-    /// Waits until the ledger has all steps of the log, and the log all of the ledger's: steps that it lost are appended again.
-    async fn in_step(&mut self, reached: &mut Reached) -> Result<(), Stopped> {
+    /// Waits until the ledger has all steps of the log, and the log all of the ledger's: steps that it lost are appended again. True if the
+    /// log lacks some all the same, and a snapshot has them.
+    async fn in_step(&mut self, reached: &mut Reached) -> Result<bool, Stopped> {
         loop {
             let ends = self.ends().await?;
             let cursor = *reached.borrow_and_update();
             let here = own(self.ledger.fleet());
-            if let Some(cursor) = cursor.filter(|cursor| cursor.place >= ends.steps)
-                && (cursor.is_at(here) || self.heal(cursor, here).await?)
-            {
-                return Ok(());
+            if let Some(cursor) = cursor.filter(|cursor| cursor.place >= ends.steps) {
+                if cursor.is_at(here) {
+                    return Ok(false);
+                }
+                if self.heal(cursor, here).await? {
+                    return Ok(true);
+                }
             }
             // Only the log itself reports that it has more.
             let _ = tokio::time::timeout(LOOK, reached.changed()).await;
@@ -330,3 +348,6 @@ async fn until(at: Option<Instant>) {
         None => std::future::pending().await,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,7 +4,8 @@
 use crate::history::spool_mark::SpoolMark;
 use crate::history::step::SpoolMarks;
 use crate::state::receipts::MAX_SPOOLS;
-use std::collections::{BTreeMap, BTreeSet};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 /// A spool, and the step that changed its mark last.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -88,7 +89,7 @@ impl Marks {
     }
 
     /// Sets the marks of the step with this version. Of a client's spools beyond a thousand, the ones that are silent for longest are
-    /// forgotten; likewise of all spools beyond `MOST`.
+    /// forgotten; beyond `MOST`, those of the client with the most.
     pub fn set_all(&mut self, marks: &SpoolMarks, version: u64) {
         for (client, new) in marks {
             for (&spool, mark) in new {
@@ -104,20 +105,27 @@ impl Marks {
             }
         }
         if self.weight > MOST {
-            self.forget_oldest();
+            self.forget_excess();
         }
     }
 
-    /// Forgets the excess, and an eighth more, so that it is not necessary again at once.
-    fn forget_oldest(&mut self) {
-        let mut oldest: Vec<_> =
-            self.iter().map(|(client, spool, known)| (known.at, client.to_owned(), spool)).collect();
-        oldest.sort_unstable();
-        for (_, client, spool) in oldest {
-            if self.weight <= MOST / 8 * 7 {
-                break;
-            }
-            self.remove(&client, spool);
+    /// Forgets the excess, and an eighth more, so that it is not necessary again at once: always the oldest spool of the client whose
+    /// marks take the most. So no client can make others' marks be forgotten, after which a batch of theirs that comes again would count
+    /// twice.
+    fn forget_excess(&mut self) {
+        let of_client = |(client, spools): (&String, &BTreeMap<u64, KnownMark>)| {
+            let mut newest: Vec<_> =
+                spools.iter().map(|(&spool, known)| Reverse((known.at, spool))).collect();
+            newest.sort_unstable();
+            (spools.values().map(weight).sum::<usize>(), newest.pop(), client.clone(), newest)
+        };
+        let mut heaviest: BinaryHeap<_> = self.clients.iter().map(of_client).collect();
+        while self.weight > MOST / 8 * 7
+            && let Some((of_client, Some(Reverse((_, oldest))), client, mut newer)) = heaviest.pop()
+        {
+            let before = self.weight;
+            self.remove(&client, oldest);
+            heaviest.push((of_client.saturating_sub(before - self.weight), newer.pop(), client, newer));
         }
     }
 
@@ -187,6 +195,25 @@ mod tests {
             read.restore("sparse", spool, KnownMark { at: 1, mark: sparse.clone() });
         }
         assert!(read.is_too_much() && !all.is_too_much());
+    }
+
+    /// Many spools, each with many batches that overtook others, crowd out only other spools of their client, however old those of
+    /// others are.
+    #[test]
+    fn no_client_crowds_out_another() {
+        let mut all = Marks::default();
+        let honest: Vec<String> = (0..20).map(|n| format!("mx{n}")).collect();
+        honest.iter().zip(1..).for_each(|(client, version)| all.set_all(&marks(client, 0..3), version));
+        let mut sparse = SpoolMark::default();
+        (1..2000).for_each(|n| assert_eq!(sparse.take(2 * n, 1), BatchStatus::New));
+        for spool in 0..1000 {
+            let mark = [("false".to_owned(), [(spool, sparse.clone())].into())].into();
+            all.set_all(&mark, 100 + spool);
+        }
+        let kept = |client: &String| (0..3).all(|spool| all.get(client, spool).is_some());
+        assert!(honest.iter().all(kept));
+        assert!(all.get("false", 999).is_some() && all.get("false", 0).is_none());
+        assert_eq!(all.weight, all.iter().map(|(_, _, known)| weight(known)).sum::<usize>());
     }
 
     #[test]

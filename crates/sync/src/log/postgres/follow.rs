@@ -31,12 +31,13 @@ const SPACING: Duration = Duration::from_millis(100);
 const MOST_ROWS: usize = 256;
 const MOST_BYTES: usize = 4 << 20;
 
-/// The end of the steps, and the steps behind a place; if there are none, one row without a place.
+/// The end of the steps, and the steps behind a place; if there are none, one row without a place. A row behind the end is no entry: an
+/// aggregator that counted one would begin an epoch, because the log does not reach that far, and so would the next one, for ever.
 const STEPS: &str = "select e.last, p.place, p.bytes from bulkmark.ends e left join (
     select place, bytes from (
         select place, bytes, sum(octet_length(bytes)) over (order by place) - octet_length(bytes) as before
         from (select place, bytes from bulkmark.steps where place > $1 order by place limit 256) as few) as sized
-    where before < 4194304) as p on true
+    where before < 4194304) as p on p.place <= e.last
 where e.name = 'steps' order by p.place";
 
 /// The same query for batches.
@@ -44,7 +45,7 @@ const BATCHES: &str = "select e.last, p.place, p.bytes, p.client, p.at from bulk
     select place, bytes, client, at from (
         select place, bytes, client, at, sum(octet_length(bytes)) over (order by place) - octet_length(bytes) as before
         from (select place, bytes, client, at from bulkmark.batches where place > $1 order by place limit 256) as few) as sized
-    where before < 4194304) as p on true
+    where before < 4194304) as p on p.place <= e.last
 where e.name = 'batches' order by p.place";
 
 /// Reads batches or steps over one connection, and ends with it.
