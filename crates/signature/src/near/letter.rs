@@ -12,6 +12,9 @@ const CERTAIN: usize = 60;
 /// New words anywhere that may make it a letter.
 const UNSURE: usize = 20;
 
+/// Tenths of new words from which on a message that may be a letter does not count together with copies that differ.
+const APART_TENTHS: usize = 1;
+
 /// How certain it is that a person wrote a message above or below common text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Letter {
@@ -106,7 +109,7 @@ impl Near {
         let mut all = FollowUp { reported: self.above_blocks(seen), ..FollowUp::default() };
         let known = self.passages().filter(|&signature| seen.has(signature));
         let letter = self.letter(seen);
-        if letter != Some(Letter::Certain) {
+        if letter.is_none() || !self.is_new(APART_TENTHS, true, seen) {
             all.reported.extend(self.slots.iter().filter_map(|slot| slot.joined(seen)));
         }
         match letter {
