@@ -278,4 +278,22 @@ mod tests {
         let copy = message(&[8, 100, 110]).follow_up(&seen(&[8, 100, 110]));
         assert_eq!(copy, FollowUp::default());
     }
+
+    /// A copy whose first passage is another one reports the passage by which the others are counted, unless it may be a letter.
+    #[test]
+    fn copies_that_differ_report_the_most_frequent_passage() {
+        let reported = |above: &[u8], counts: &[u32]| {
+            let mut copy = message(&[above, &[100, 110]].concat());
+            let further =
+                [(120, 121), (130, 131)].map(|(at, hash)| (Passage { hash, at }, signature(at as u8)));
+            copy.slots[above.len()].passages.extend(further);
+            let mut seen = seen(&[110]);
+            seen.add(&[signature(120), signature(130)], counts);
+            copy.follow_up(&seen).reported
+        };
+        assert_eq!(reported(&[100], &[0, 0]), []);
+        assert_eq!(reported(&[100], &[4, 9]), [signature(130)]);
+        assert_eq!(reported(&[8], &[4, 9]), [signature(130)], "a new head, and no run");
+        assert_eq!(reported(&[8, 16], &[4, 9]), [], "half is new");
+    }
 }

@@ -169,6 +169,24 @@ fn a_new_head_on_some_copies_hides_no_others() {
     }
 }
 
+/// A program writes the head of each copy from six, five and five phrases, and seven other phrases in three wordings: copies have different
+/// passages in most slots, and are still counted together.
+#[test]
+fn copies_with_different_wordings_count_together() {
+    let phrase = |n: u64| Prose::new(100 + n).text(5);
+    let kept: Vec<String> = (0..7).map(|n| Prose::new(n).text(25)).collect();
+    let all = counts(40, |_, n| {
+        let n = n as u64;
+        let head = [7 * n % 6, 6 + n % 5, 11 + n / 5 % 5].map(phrase).concat();
+        let below =
+            kept.iter().zip(1..).map(|(kept, line)| kept.clone() + &phrase(20 + 3 * line + n / line % 3));
+        (network(n as usize), head + &below.collect::<String>())
+    });
+    for counts in all {
+        assert!(counts.iter().max() >= Some(&36), "{counts:?}");
+    }
+}
+
 /// A forwarded mailing. With some keys, one in twenty is missed.
 #[test]
 fn words_above_a_forwarded_mailing_make_no_bulk() {
