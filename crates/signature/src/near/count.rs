@@ -188,7 +188,7 @@ impl Near {
     }
 
     /// Whether so many tenths of the message are new text; `asks` as in [`runs`](Self::runs).
-    pub(super) fn is_new(&self, tenths: usize, asks: bool, seen: &Seen) -> bool {
+    fn is_new(&self, tenths: usize, asks: bool, seen: &Seen) -> bool {
         let new =
             self.contexts.iter().filter(|context| context.kind != ContextKind::Last && context.is_new(seen));
         let new = self.runs(asks, seen).all + new.map(|context| context.words).sum::<usize>();

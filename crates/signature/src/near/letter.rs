@@ -12,9 +12,6 @@ const CERTAIN: usize = 60;
 /// New words anywhere that may make it a letter.
 const UNSURE: usize = 20;
 
-/// Tenths of new words from which on a message that may be a letter does not count together with copies that differ.
-const APART_TENTHS: usize = 1;
-
 /// How certain it is that a person wrote a message above or below common text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Letter {
@@ -109,7 +106,7 @@ impl Near {
         let mut all = FollowUp { reported: self.above_blocks(seen), ..FollowUp::default() };
         let known = self.passages().filter(|&signature| seen.has(signature));
         let letter = self.letter(seen);
-        if letter.is_none() || !self.is_new(APART_TENTHS, true, seen) {
+        if letter.is_none() {
             all.reported.extend(self.slots.iter().filter_map(|slot| slot.joined(seen)));
         }
         match letter {
@@ -282,18 +279,18 @@ mod tests {
     /// A copy whose first passage is another one reports the passage by which the others are counted, unless it may be a letter.
     #[test]
     fn copies_that_differ_report_the_most_frequent_passage() {
-        let reported = |above: &[u8], counts: &[u32]| {
-            let mut copy = message(&[above, &[100, 110]].concat());
+        let reported = |known: &[u8], counts: &[u32]| {
+            let mut copy = message(&[8, 100, 110]);
             let further =
                 [(120, 121), (130, 131)].map(|(at, hash)| (Passage { hash, at }, signature(at as u8)));
-            copy.slots[above.len()].passages.extend(further);
-            let mut seen = seen(&[110]);
+            copy.slots[1].passages.extend(further);
+            let mut seen = seen(known);
             seen.add(&[signature(120), signature(130)], counts);
             copy.follow_up(&seen).reported
         };
-        assert_eq!(reported(&[100], &[0, 0]), []);
-        assert_eq!(reported(&[100], &[4, 9]), [signature(130)]);
-        assert_eq!(reported(&[8], &[4, 9]), [signature(130)], "a new head, and no run");
-        assert_eq!(reported(&[8, 16], &[4, 9]), [], "half is new");
+        assert_eq!(reported(&[8, 110], &[0, 0]), []);
+        assert_eq!(reported(&[8, 110], &[4, 9]), [signature(130)]);
+        assert_eq!(reported(&[8, 100, 110], &[4, 9]), [signature(130)]);
+        assert_eq!(reported(&[110], &[4, 9]), [], "its head is new");
     }
 }
