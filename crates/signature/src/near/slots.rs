@@ -44,12 +44,9 @@ impl Slot {
     }
 
     /// The carrier, if it is to be reported beside the first passage: copies that differ have other first ones, and count together by it.
-    /// Not if it ever stood below a certain letter: it may be a disclaimer.
     pub(super) fn joined(&self, seen: &Seen) -> Option<Signature> {
         let known = self.known(seen);
-        let is_joined =
-            |&carrier: &usize| carrier > 0 && !known.is_own && known.passages[carrier].strays == 0;
-        known.carrier.filter(is_joined).map(|carrier| self.passages[carrier].1)
+        known.carrier.filter(|&carrier| carrier > 0 && !known.is_own).map(|carrier| self.passages[carrier].1)
     }
 }
 
