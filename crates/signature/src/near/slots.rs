@@ -9,7 +9,7 @@ use bulkmark_types::{Kind, Signature};
 /// The passages of a slot: the first one, and others that are looked up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Slot {
-    /// The first passages in the slot's order, with their signatures. The first one is reported, and the [carrier](Self::carrier). Never empty.
+    /// The first passages in the slot's order, with their signatures. The first one is reported, and the most frequent one. Never empty.
     pub passages: Vec<(Passage, Signature)>,
     /// Whether the first passage begins at the end of the text and continues at its beginning.
     pub wraps: bool,
