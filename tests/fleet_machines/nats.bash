@@ -32,16 +32,30 @@ some_know() { # NUMBER
 
 # If one of three new nodes is never accepted as a peer, as nats-server 2.10 does now and then, the guide's remedy is applied.
 new_nodes_are_one() {
-    local name deadline=$((SECONDS + PATIENCE))
+    local deadline=$((SECONDS + PATIENCE))
     until within 60 each_knows 3; do
         ((SECONDS < deadline)) || die "the nodes do not become one cluster: $(<"$work/well")"
-        some_know 2 || continue
-        echo "$test: one node is not taken for a peer: all three begin anew"
-        for name in log1 log2 log3; do quietly inside "$name" systemctl stop nats-server; done
-        for name in log1 log2 log3; do quietly inside "$name" find /var/lib/nats -mindepth 1 -delete; done
-        for name in log1 log2 log3; do quietly inside "$name" systemctl start nats-server; done
+        ! some_know 2 || begin_anew
     done
     nodes_are_well
+}
+
+begin_anew() {
+    local name
+    echo "$test: one node is not taken for a peer: all three begin anew"
+    for name in log1 log2 log3; do quietly inside "$name" systemctl stop nats-server; done
+    for name in log1 log2 log3; do quietly inside "$name" find /var/lib/nats -mindepth 1 -delete; done
+    for name in log1 log2 log3; do quietly inside "$name" systemctl start nats-server; done
+}
+
+# A node that each of the others knows may still count as no peer.
+streams_are_made() {
+    local deadline=$((SECONDS + PATIENCE))
+    until (follow log1 "$guide" "### On the first aggregator again"); do
+        ((SECONDS < deadline)) && grep -q 'no suitable peers' "$work/told" || die "the streams are not made"
+        begin_anew
+        new_nodes_are_one
+    done
 }
 
 # Likewise if a node does not find its streams again, or lags behind for good.
@@ -75,7 +89,7 @@ set_up_engine() {
         follow "$name" "$guide" "### On each machine with NATS" --replace "server_name: log1=server_name: $name"
     done
     new_nodes_are_one
-    follow log1 "$guide" "### On the first aggregator again"
+    streams_are_made
     members_join
     all_are_well
     power_off log1

@@ -134,8 +134,9 @@ pub(super) async fn make_ready(
     Ok(lines)
 }
 
-/// How long to wait for a node that is reported offline. The leader of a new cluster reports so for nodes that have just started.
-const PLACEMENT: Duration = Duration::from_secs(30);
+/// How long to wait for a node that is reported offline. The leader of a new cluster reports so for nodes that it has not heard of since it
+/// leads; they send a sign of life every 30 s.
+const PLACEMENT: Duration = Duration::from_secs(90);
 
 async fn put(
     connection: &Connection,
