@@ -2,10 +2,14 @@
 //! The milter daemon under load: messages per CPU second of the daemon, latency at the end of a message, memory.
 //!
 //!     cargo bench --bench milter [-- MESSAGES]
+//!     BASELINE=other/target/release/bulkmark cargo bench --bench milter
 //!
 //! Starts the real program with a fresh ledger and sends it mail by the milter protocol as an MTA does: 16 connections of 10
 //! messages each, then new ones; 7 header fields; every body is different. CPU seconds are user + system of the daemon (from
 //! /proc). No other program takes part, so the figures are absolute: compare them only on one machine.
+//!
+//! The last lines are ratios of messages per CPU second, which do not depend on the machine's other work: of the daemon to a C filter that does
+//! nothing (this needs a C compiler and libmilter, by apt: `gcc libmilter-dev`), and to another version of the program, `BASELINE`.
 
 mod load;
 
@@ -13,11 +17,18 @@ use load::daemon::{Daemon, target_dir};
 use load::milter::Session;
 use load::within;
 use std::io::Write;
+use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 const CONNECTIONS: usize = 16;
 const MESSAGES_PER_CONNECTION: usize = 10;
+
+/// Rounds of a comparison; odd, so that the median is one of them.
+const ROUNDS: usize = 11;
+
+/// The configuration for comparisons, without waiting for the disk.
+const RELAXED: &str = "[ledger]\ndurability = \"relaxed\"\n";
 
 fn main() {
     let messages = std::env::args().filter_map(|a| a.parse().ok()).next().unwrap_or(50_000);
@@ -35,6 +46,33 @@ fn main() {
     println!("idle: {:.1} MB resident", daemon.resident());
     load(&daemon, 2_000, 100_000);
     println!("after 100,000 messages: {:.1} MB resident", daemon.resident());
+    match Daemon::null_milter() {
+        Ok(nothing) => compare("a C filter that does nothing", &nothing, messages),
+        Err(why) => println!("ratios to a C filter: skipped, {why}"),
+    }
+    if let Some(program) = std::env::var_os("BASELINE") {
+        compare("BASELINE", &Daemon::start_by(Path::new(&program), "unix", RELAXED, 0), messages);
+    }
+}
+
+/// Prints the ratio of messages per CPU second to another daemon: the median of rounds, in which both take turns.
+fn compare(name: &str, other: &Daemon, messages: usize) {
+    let ours = Daemon::start("unix", RELAXED, 0);
+    let cost = |daemon: &Daemon, size| {
+        let before = daemon.cpu();
+        load(daemon, size, messages / ROUNDS);
+        daemon.cpu() - before
+    };
+    for size in [2_000, 10_000] {
+        let mut ratios: Vec<f64> = (0..ROUNDS).map(|_| cost(other, size) / cost(&ours, size)).collect();
+        ratios.sort_by(f64::total_cmp);
+        println!(
+            "{size} bytes, to {name}: {:.2} (of {ROUNDS} rounds: {:.2} to {:.2})",
+            ratios[ROUNDS / 2],
+            ratios[0],
+            ratios[ROUNDS - 1]
+        );
+    }
 }
 
 fn start(listen: &str, durability: &str) -> Daemon {

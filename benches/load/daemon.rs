@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The real program with a fresh ledger, and the system's data about a process.
 
+use bulkmark_testing::{program, wait_until};
 use std::io::{BufRead, BufReader};
-use std::path::PathBuf;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 /// User and system times in /proc are in hundredths of a second on Linux.
@@ -32,6 +34,11 @@ impl Daemon {
     /// `listen` is `unix` or `inet`; `extra` is further configuration with so many interfaces, in which `@` is the daemon's
     /// directory.
     pub(crate) fn start(listen: &str, extra: &str, interfaces: usize) -> Self {
+        Self::start_by(Path::new(&program()), listen, extra, interfaces)
+    }
+
+    /// The same by this program.
+    pub(crate) fn start_by(program: &Path, listen: &str, extra: &str, interfaces: usize) -> Self {
         let directory =
             tempfile::Builder::new().prefix("bulkmark-bench-").tempdir_in(target_dir()).expect("directory");
         let path = |name: &str| directory.path().join(name).display().to_string();
@@ -45,7 +52,7 @@ impl Daemon {
             extra.replace('@', &directory.path().display().to_string())
         );
         std::fs::write(path("milter.toml"), config).expect("config");
-        let mut child = Command::new(bulkmark_testing::program())
+        let mut child = Command::new(program)
             .args(["milter", "--config", &path("milter.toml")])
             .stderr(Stdio::piped())
             .spawn()
@@ -64,6 +71,25 @@ impl Daemon {
         let interfaces = (0..interfaces).map(|_| behind(" is at ")).collect();
         std::thread::spawn(move || lines.count());
         Self { child, address, interfaces, directory }
+    }
+
+    /// The C filter that only accepts, which takes every event (`null_milter.c`); without a compiler or libmilter, the reason.
+    pub(crate) fn null_milter() -> Result<Self, String> {
+        let directory =
+            tempfile::Builder::new().prefix("bulkmark-bench-").tempdir_in(target_dir()).expect("directory");
+        let (program, socket) = (directory.path().join("null_milter"), directory.path().join("m"));
+        let source = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/postfix/null_milter.c");
+        let mut compiler = Command::new("cc");
+        compiler.arg("-O2").arg("-o").arg(&program).args([source, "-lmilter", "-lpthread"]);
+        let output = compiler.output().map_err(|e| format!("cc: {e}"))?;
+        if !output.status.success() {
+            return Err(format!("cc: {}", String::from_utf8_lossy(&output.stderr)));
+        }
+        let address = format!("unix:{}", socket.display());
+        let child = Command::new(program).arg(&address).spawn().expect("start");
+        let daemon = Self { child, address, interfaces: Vec::new(), directory };
+        wait_until("the C filter", || UnixStream::connect(&socket).map_err(|e| e.to_string()));
+        Ok(daemon)
     }
 
     /// A file in its directory.

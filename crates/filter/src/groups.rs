@@ -112,10 +112,10 @@ impl Groups {
         groups
     }
 
-    /// Prefetches the cells of an element.
+    /// Prefetches the first of an element's blocks: it shows of most elements that no filter has them.
     pub fn prefetch(&self, element: u128) {
-        let blocks = Probe::new(element, self.index.len()).blocks;
-        for held in blocks.iter().filter_map(|&block| self.block(block)) {
+        let [first, _] = Probe::new(element, self.index.len()).blocks;
+        if let Some(held) = self.block(first) {
             prefetch(&held[0]);
             prefetch(&held[CELLS_PER_BLOCK / 2]);
         }

@@ -3,6 +3,7 @@
 
 use bulkmark_types::Signature;
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 
 /// Letters from which on the text below them may be a block.
 const FEW_LETTERS: u32 = 2;
@@ -71,10 +72,24 @@ impl Known {
     }
 }
 
+/// Part of a signature as its hash: it is one already. A message has too few signatures for collisions to matter.
+#[derive(Debug, Default)]
+struct OwnBits(u64);
+
+impl Hasher for OwnBits {
+    fn write(&mut self, bytes: &[u8]) {
+        self.0 ^= bytes.first_chunk().map_or(0, |first| u64::from_le_bytes(*first));
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
 /// The answers about signatures, from before this message.
 #[derive(Debug, Default)]
 pub struct Seen {
-    known: HashMap<Signature, Known>,
+    known: HashMap<Signature, Known, BuildHasherDefault<OwnBits>>,
     /// Whether the sender of this message is unknown.
     is_anonymous: bool,
 }
@@ -83,7 +98,7 @@ impl Seen {
     /// Makes an empty one. An unknown (anonymous) sender cannot help to distinguish a copy from a letter.
     #[must_use]
     pub fn of_sender(is_anonymous: bool) -> Self {
-        Self { known: HashMap::new(), is_anonymous }
+        Self { known: HashMap::default(), is_anonymous }
     }
 
     pub(super) const fn is_anonymous(&self) -> bool {
