@@ -3,11 +3,12 @@
 
 use super::cluster::Fleet;
 use crate::conformance::{Engine, append, append_step, batch, batches_behind, insist, own, run};
-use async_nats::Message;
+use async_nats::{Message, Subscriber};
 use bulkmark_sync::log::{Log, Place};
 use futures_util::{FutureExt as _, StreamExt as _};
 use serde_json::{Value, json};
 use std::time::Duration;
+use tokio::time::timeout;
 
 const SOON: Duration = Duration::from_secs(1);
 
@@ -91,11 +92,12 @@ fn an_aggregator_has_no_answer_delivered_elsewhere() {
         let Some(fleet) = Fleet::fresh(&clients).await else { return };
         let (mx1, log) = (fleet.client("mx1").await, fleet.aggregator().await);
         let place = append(&mx1, batch(1, 1), b"kept").await;
-        let step = append_step(&log, b"[]").await;
+        let mut live = fleet.raw("mx1").await.subscribe("bulkmark.live.>").await.unwrap();
+        let steps = steps_until_live(&log, &mut live).await;
+        let (first, step) = (steps[0], steps[steps.len() - 1]);
         let empty = "bulkmark.snapshot.part.0123456789abcdef0123456789abcdef.0";
         let raw = fleet.raw("agg").await;
         raw.request(empty, "".into()).await.unwrap();
-        let mut live = fleet.raw("mx1").await.subscribe("bulkmark.live.>").await.unwrap();
         let targets = [
             "bulkmark.clients",
             "bulkmark.aggregators",
@@ -123,7 +125,7 @@ fn an_aggregator_has_no_answer_delivered_elsewhere() {
         let reports = insist(|| log.state_reports()).await;
         assert_eq!(reports.iter().map(|report| &*report.name).collect::<Vec<_>>(), ["agg"]);
         let ends = insist(|| log.ends()).await;
-        assert_eq!((ends.batches, ends.steps, ends.first_step), (place, step, step));
+        assert_eq!((ends.batches, ends.steps, ends.first_step), (place, step, first));
         let last = append_step(&log, b"the last").await;
         let message = live.next().await.unwrap();
         assert_eq!(
@@ -134,6 +136,19 @@ fn an_aggregator_has_no_answer_delivered_elsewhere() {
     });
 }
 
+/// Appends steps, which are lists in JSON, until one of them is delivered to a new subscription: until all nodes know of it, live steps are not.
+async fn steps_until_live(log: &impl Log, live: &mut Subscriber) -> Vec<Place> {
+    let mut steps = Vec::new();
+    loop {
+        let content = format!("[]{}", " ".repeat(steps.len()));
+        steps.push(append_step(log, content.as_bytes()).await);
+        let arrives = async { while live.next().await.unwrap().payload != content.as_bytes() {} };
+        if timeout(SOON, arrives).await.is_ok() {
+            return steps;
+        }
+    }
+}
+
 /// A member that opens many connections takes none from others.
 #[test]
 fn connections_of_a_member_are_bounded() {
@@ -142,7 +157,7 @@ fn connections_of_a_member_are_bounded() {
         let mut all = Vec::new();
         let connected = async |key| {
             let raw = fleet.raw(key).await;
-            let is_connected = matches!(tokio::time::timeout(SOON, raw.flush()).await, Ok(Ok(())));
+            let is_connected = matches!(timeout(SOON, raw.flush()).await, Ok(Ok(())));
             (raw, is_connected)
         };
         while let (raw, true) = connected("mx3").await {
@@ -196,13 +211,13 @@ fn nobody_but_the_administrator_changes_streams() {
                 ] {
                     let subject = format!("$JS.API.STREAM.{verb}.{stream}");
                     let asked = raw.request(subject.clone(), question.to_string().into());
-                    let answer = tokio::time::timeout(SOON, asked).await;
+                    let answer = timeout(SOON, asked).await;
                     assert!(is_refused(&answer), "{key}: {subject}: {answer:?}");
                 }
             }
             if key == "mx1" {
                 let get = raw.request("$JS.API.DIRECT.GET.BULKMARK_BATCHES", r#"{"seq":1}"#.into());
-                assert!(is_refused(&tokio::time::timeout(SOON, get).await), "{key} reads reports");
+                assert!(is_refused(&timeout(SOON, get).await), "{key} reads reports");
             }
         }
         // An aggregator cannot act as a client.
