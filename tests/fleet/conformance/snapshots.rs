@@ -4,8 +4,7 @@
 use super::batches::join_all;
 use super::{Engine, becomes, bounded, insist, own, refused, within};
 use bulkmark_sync::log::{Log, LogError, MAX_BYTES, Part, Reader as _};
-use std::sync::atomic::{AtomicBool, Ordering};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
 /// No snapshot exists yet.
 pub(crate) async fn are_gone_where_there_is_none<E: Engine>() {
@@ -38,22 +37,25 @@ pub(crate) async fn are_read_whole<E: Engine>() {
 /// While it is replaced again and again, a reader gets all of one snapshot, or an error, and never waits for ever.
 pub(crate) async fn are_never_mixed<E: Engine>() {
     const PARTS: u8 = 12;
+    // Readers without a pause would leave the writer no processor.
+    const READS: u8 = 4;
     let Some(engine) = E::fresh(&own(&["mx1", "mx2"])).await else { return };
     let log = engine.aggregator().await;
     let parts = |k: u8| (0..PARTS).map(|i| [vec![i; 10], vec![k; 30_000]].concat()).collect::<Vec<_>>();
     insist(|| put(&log, parts(0))).await;
-    let done = AtomicBool::new(false);
-    let write = async {
+    let (begun, begins) = watch::channel(());
+    let write = async move {
         for k in 1..20 {
+            begun.send_replace(());
             insist(|| put(&log, parts(k))).await;
         }
-        done.store(true, Ordering::Relaxed);
     };
     let (mx1, mx2) = (engine.client("mx1").await, engine.client("mx2").await);
-    let follow = async |client| {
+    let follow = async |client, mut begins: watch::Receiver<()>| {
         let mut whole = 0;
-        while !done.load(Ordering::Relaxed) {
-            if let Ok(read) = read(client).await {
+        while begins.changed().await.is_ok() {
+            for _ in 0..READS {
+                let Ok(read) = read(client).await else { continue };
                 let k = read[0][10];
                 assert!(read == parts(k), "parts of {k} and of others");
                 whole += 1;
@@ -63,10 +65,10 @@ pub(crate) async fn are_never_mixed<E: Engine>() {
     };
     // A reader that begins, and continues only after all is over.
     let mut slow = insist(|| mx1.snapshot()).await;
-    let begun = within("a part", slow.next()).await.unwrap();
-    let (_, one, other) = tokio::join!(write, follow(&mx1), follow(&mx2));
+    let first = within("a part", slow.next()).await.unwrap();
+    let (_, one, other) = tokio::join!(write, follow(&mx1, begins.clone()), follow(&mx2, begins));
     assert!(one + other > 0, "nobody could read one");
-    let mut late = vec![begun.unwrap()];
+    let mut late = vec![first.unwrap()];
     let ended = loop {
         match within("the rest, or an error", slow.next()).await {
             Ok(Some(part)) => late.push(part),
