@@ -57,7 +57,7 @@ fn main() {
 
 /// Prints the ratio of messages per CPU second to another daemon: the median of rounds, in which both take turns.
 fn compare(name: &str, other: &Daemon, messages: usize) {
-    let ours = Daemon::start("unix", RELAXED, 0);
+    let ours = start("unix", "relaxed");
     let cost = |daemon: &Daemon, size| {
         let before = daemon.cpu();
         load(daemon, size, messages / ROUNDS);

@@ -2,7 +2,7 @@
 //! The limits of a client's account, by any means.
 
 use super::cluster::Fleet;
-use crate::conformance::{Engine, append, append_step, batch, batches_behind, insist, own, run};
+use crate::conformance::{Engine, append, append_step, batch, batches_behind, insist, own, run, within};
 use async_nats::{Message, Subscriber};
 use bulkmark_sync::log::{Log, Place};
 use futures_util::{FutureExt as _, StreamExt as _};
@@ -93,7 +93,7 @@ fn an_aggregator_has_no_answer_delivered_elsewhere() {
         let (mx1, log) = (fleet.client("mx1").await, fleet.aggregator().await);
         let place = append(&mx1, batch(1, 1), b"kept").await;
         let mut live = fleet.raw("mx1").await.subscribe("bulkmark.live.>").await.unwrap();
-        let steps = steps_until_live(&log, &mut live).await;
+        let steps = within("a live step", steps_until_live(&log, &mut live)).await;
         let (first, step) = (steps[0], steps[steps.len() - 1]);
         let empty = "bulkmark.snapshot.part.0123456789abcdef0123456789abcdef.0";
         let raw = fleet.raw("agg").await;
@@ -127,7 +127,7 @@ fn an_aggregator_has_no_answer_delivered_elsewhere() {
         let ends = insist(|| log.ends()).await;
         assert_eq!((ends.batches, ends.steps, ends.first_step), (place, step, first));
         let last = append_step(&log, b"the last").await;
-        let message = live.next().await.unwrap();
+        let message = within("the last step", live.next()).await.unwrap();
         assert_eq!(
             (&*message.payload, last),
             (&b"the last"[..], Place(step.0 + 1)),
