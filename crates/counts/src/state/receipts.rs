@@ -30,7 +30,7 @@ pub struct LastBatch {
     pub number: u64,
     /// Where it was counted.
     pub receipt: Receipt,
-    /// When it came, in seconds since 1970; 0 in a file of an older program.
+    /// When it came, in seconds since 1970; 0 in a file of an older program, and once its counts are withdrawn.
     pub at: u64,
 }
 
@@ -128,11 +128,18 @@ impl Receipts {
         Err(refusal)
     }
 
-    /// Forgets all spools of a client, and returns them.
-    pub fn forget(&mut self, client: &str) -> impl Iterator<Item = Reporter> {
+    /// Lets new spools of a client, whose counts were withdrawn, take the places of all its present ones. Returns these, as they are kept.
+    ///
+    /// Their last batches stay known: a batch that came again, or that an old copy of a milter sent elsewhere, would count beside the
+    /// withdrawn one at holders that have yet to hear of the withdrawal.
+    pub fn release(&mut self, client: &str) -> Vec<(Reporter, LastBatch)> {
         self.refused.remove(client);
-        let spools = self.clients.remove(client).unwrap_or_default().into_keys();
-        spools.map(|spool| Reporter { client: client.to_owned(), spool })
+        let spools = self.clients.get_mut(client).into_iter().flatten();
+        let release = |(&spool, (last, _)): (&u64, &mut (LastBatch, u64))| {
+            last.at = 0;
+            (Reporter { client: client.to_owned(), spool }, *last)
+        };
+        spools.map(release).collect()
     }
 
     /// Remembers a counted batch of a reporter that has a place.

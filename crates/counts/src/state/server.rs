@@ -186,16 +186,17 @@ impl Server {
         Receipt { origin: local.origin(), version: local.mark().version }
     }
 
-    /// Withdraws all counts of a limited client, here and everywhere. Returns false if there is no such client.
+    /// Withdraws all counts of a limited client, here and everywhere; a batch that comes again counts nothing. Returns false if there is no
+    /// such client.
     pub fn withdraw(&mut self, client: &str, now: u64) -> bool {
         if self.peer_check.waits() {
             return false;
         }
         let Some((update, bytes)) = self.limited.withdraw(client) else { return false };
         self.counts.changes.clients.insert(client.to_owned());
-        // A batch that comes again counts once, since its earlier count is withdrawn.
-        let forgotten = self.receipts.forget(client);
-        self.counts.changes.receipts.extend(forgotten.map(|reporter| (reporter, None)));
+        let released =
+            self.receipts.release(client).into_iter().map(|(reporter, last)| (reporter, Some(last)));
+        self.counts.changes.receipts.extend(released);
         // This history is finished, but others still need it.
         self.counts.merged.vector_mut().set(update.origin(), update.mark(&bytes));
         self.counts.keep(&update, bytes.into(), now);
