@@ -1,25 +1,44 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The groups of filters that have a cell, so that a lookup visits only those filters that may have an element.
 
-use crate::blocks::prefetch;
+use crate::blocks::{Blocks, prefetch};
 use crate::delta::Delta;
-use crate::layout::CELLS_PER_BLOCK;
+use crate::layout::{BLOCK_BYTES, CELLS_PER_BLOCK};
 use crate::params::ParameterError;
 use crate::probe::Probe;
 
-/// The cells of a block, in whole lines of the cache.
+/// The groups of the cells of a block: a byte for each cell.
+type Marks = [u8; CELLS_PER_BLOCK];
+
+/// Lines of the cache for the marks of a block.
+const LINES: usize = CELLS_PER_BLOCK / BLOCK_BYTES;
+
+/// Marks in whole lines of the cache.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
-struct Block([u8; CELLS_PER_BLOCK]);
+struct Block(Marks);
 
 /// Bytes of a page of memory, the least that one entry of the index takes; blocks are allocated by the page.
 const PAGE: usize = 4096;
 const BLOCKS_OF_PAGE: usize = PAGE / size_of::<Block>();
 
+/// The marked blocks.
+enum Held {
+    /// Fewer than half of the blocks: in the order in which they were first marked.
+    Few {
+        /// For each block of the filters, one more than its place in `pages`; zero without one. So a lookup waits for memory only twice.
+        index: Vec<u32>,
+        pages: Vec<Box<[Block; BLOCKS_OF_PAGE]>>,
+        used: u32,
+    },
+    /// All blocks, each at its place, on huge pages. A lookup waits for memory once, and no page is looked up.
+    All(Blocks),
+}
+
 /// For each cell of filters of one size, the groups among eight that have it: a bit for each group.
 ///
 /// The sum of many filters is soon full, and reports every element as possible. A group has an element only if it has all of its cells,
-/// which is rarer by the eighth power. It takes 128 bytes for each block with a marked cell.
+/// which is rarer by the eighth power. It takes 128 bytes for each block with a marked cell, or for each block once half of them have one.
 ///
 /// ```
 /// use bulkmark_filter::{Groups, Sparse};
@@ -33,11 +52,8 @@ const BLOCKS_OF_PAGE: usize = PAGE / size_of::<Block>();
 /// # Ok::<(), bulkmark_filter::ParameterError>(())
 /// ```
 pub struct Groups {
-    /// For each block of the filters, one more than its place in `pages`; zero without one. So a lookup waits for memory only twice.
-    index: Vec<u32>,
-    pages: Vec<Box<[Block; BLOCKS_OF_PAGE]>>,
-    /// The number of blocks in use.
-    used: u32,
+    blocks: usize,
+    held: Held,
 }
 
 impl Groups {
@@ -47,7 +63,7 @@ impl Groups {
     /// If no filter can have that number of blocks.
     pub fn new(blocks: usize) -> Result<Self, ParameterError> {
         ParameterError::check("blocks", blocks as u64, 1, 1 << 32)?;
-        Ok(Self { index: vec![0; blocks], pages: Vec::new(), used: 0 })
+        Ok(Self { blocks, held: Held::Few { index: vec![0; blocks], pages: Vec::new(), used: 0 } })
     }
 
     /// Marks a cell for a group, 0 to 7. A cell beyond the last one is ignored.
@@ -58,17 +74,36 @@ impl Groups {
     }
 
     /// Returns a block, which is allocated if missing; `None` beyond the last one.
-    fn block_mut(&mut self, block: usize) -> Option<&mut [u8; CELLS_PER_BLOCK]> {
-        let place = self.index.get_mut(block)?;
-        if *place == 0 {
-            if self.used as usize == self.pages.len() * BLOCKS_OF_PAGE {
-                self.pages.push(Box::new([Block([0; CELLS_PER_BLOCK]); BLOCKS_OF_PAGE]));
-            }
-            self.used += 1;
-            *place = self.used;
+    fn block_mut(&mut self, block: usize) -> Option<&mut Marks> {
+        if matches!(self.held, Held::Few { used, .. } if used as usize >= self.blocks.div_ceil(2)) {
+            self.hold_all();
         }
-        let at = *place as usize - 1;
-        Some(&mut self.pages.get_mut(at / BLOCKS_OF_PAGE)?[at % BLOCKS_OF_PAGE].0)
+        match &mut self.held {
+            Held::Few { index, pages, used } => {
+                let place = index.get_mut(block)?;
+                if *place == 0 {
+                    if *used as usize == pages.len() * BLOCKS_OF_PAGE {
+                        pages.push(Box::new([Block([0; CELLS_PER_BLOCK]); BLOCKS_OF_PAGE]));
+                    }
+                    *used += 1;
+                    *place = *used;
+                }
+                let at = *place as usize - 1;
+                Some(&mut pages.get_mut(at / BLOCKS_OF_PAGE)?[at % BLOCKS_OF_PAGE].0)
+            }
+            Held::All(lines) => lines.as_flattened_mut().as_chunks_mut().0.get_mut(block),
+        }
+    }
+
+    /// Holds all blocks, if there is enough memory.
+    fn hold_all(&mut self) {
+        let Ok(mut all) = Blocks::dense(self.blocks * LINES) else { return };
+        for (block, marks) in all.as_flattened_mut().as_chunks_mut().0.iter_mut().enumerate() {
+            if let Some(held) = self.block(block) {
+                *marks = *held;
+            }
+        }
+        self.held = Held::All(all);
     }
 
     /// Marks all cells that a delta changes.
@@ -76,7 +111,7 @@ impl Groups {
     /// # Errors
     /// If it belongs to a filter of another size; nothing is marked then.
     pub fn mark_all(&mut self, delta: &Delta, group: u8) -> Result<(), ParameterError> {
-        ParameterError::same("blocks", self.index.len() as u64, delta.blocks() as u64)?;
+        ParameterError::same("blocks", self.blocks as u64, delta.blocks() as u64)?;
         delta.changes().for_each(|(cell, _)| self.mark(cell, group));
         Ok(())
     }
@@ -86,8 +121,8 @@ impl Groups {
     /// # Errors
     /// If it is of another size; nothing is added then.
     pub fn merge(&mut self, other: &Self) -> Result<(), ParameterError> {
-        ParameterError::same("blocks", self.index.len() as u64, other.index.len() as u64)?;
-        for block in 0..self.index.len() {
+        ParameterError::same("blocks", self.blocks as u64, other.blocks as u64)?;
+        for block in 0..self.blocks {
             if let Some(theirs) = other.block(block)
                 && let Some(ours) = self.block_mut(block)
             {
@@ -100,37 +135,44 @@ impl Groups {
     /// Returns the groups in which a filter may have `element`.
     #[must_use]
     pub fn of(&self, element: u128) -> u8 {
-        let probe = Probe::new(element, self.index.len());
-        let mut groups = u8::MAX;
-        for (&block, cells) in probe.blocks.iter().zip(&probe.cells) {
-            let Some(held) = self.block(block) else { return 0 };
-            groups = cells.iter().fold(groups, |groups, &cell| groups & held[usize::from(cell)]);
-            if groups == 0 {
-                break;
+        let Probe { blocks: [first, second], cells: [cells, others] } = Probe::new(element, self.blocks);
+        let (Some(first), Some(second)) = (self.block(first), self.block(second)) else { return 0 };
+        // Both blocks for all elements: a branch after the first one goes either way, so each wrong guess would wait for memory.
+        let of = |held: &Marks, cells: &[u8]| {
+            cells.iter().fold(u8::MAX, |groups, &cell| groups & held[usize::from(cell)])
+        };
+        of(first, &cells) & of(second, &others)
+    }
+
+    /// Prefetches the blocks of an element.
+    pub fn prefetch(&self, element: u128) {
+        for block in Probe::new(element, self.blocks).blocks {
+            if let Some(held) = self.block(block) {
+                prefetch(&held[0]);
+                prefetch(&held[CELLS_PER_BLOCK / 2]);
             }
         }
-        groups
     }
 
-    /// Prefetches the first of an element's blocks: it shows of most elements that no filter has them.
-    pub fn prefetch(&self, element: u128) {
-        let [first, _] = Probe::new(element, self.index.len()).blocks;
-        if let Some(held) = self.block(first) {
-            prefetch(&held[0]);
-            prefetch(&held[CELLS_PER_BLOCK / 2]);
+    fn block(&self, block: usize) -> Option<&Marks> {
+        match &self.held {
+            Held::Few { index, pages, .. } => {
+                let at = index.get(block)?.checked_sub(1)? as usize;
+                Some(&pages.get(at / BLOCKS_OF_PAGE)?[at % BLOCKS_OF_PAGE].0)
+            }
+            Held::All(lines) => lines.as_flattened().as_chunks().0.get(block),
         }
-    }
-
-    fn block(&self, block: usize) -> Option<&[u8; CELLS_PER_BLOCK]> {
-        let at = self.index.get(block)?.checked_sub(1)? as usize;
-        Some(&self.pages.get(at / BLOCKS_OF_PAGE)?[at % BLOCKS_OF_PAGE].0)
     }
 
     /// Returns the bytes of memory. Of the index only those pages count that an entry needs.
     #[must_use]
     pub fn memory(&self) -> usize {
-        let index = (self.index.len() * size_of::<u32>()).min(self.used as usize * PAGE);
-        index + self.pages.len() * PAGE
+        match &self.held {
+            Held::Few { index, pages, used } => {
+                (index.len() * size_of::<u32>()).min(*used as usize * PAGE) + pages.len() * PAGE
+            }
+            Held::All(lines) => lines.len() * BLOCK_BYTES,
+        }
     }
 }
 
@@ -143,16 +185,20 @@ mod tests {
     proptest! {
         /// All groups that have an element are found, and for a few elements no others.
         #[test]
-        fn groups_with_an_element_are_found(added in prop::collection::vec((any::<u128>(), 0u8..8), 0..60)) {
-            let mut filters: Vec<Sparse> = (0..8).map(|_| Sparse::new(3000).unwrap()).collect();
-            let mut groups = Groups::new(3000).unwrap();
+        fn groups_with_an_element_are_found(
+            added in prop::collection::vec((any::<u128>(), 0u8..8), 0..60),
+            // The blocks of so many elements are few of these, half of them, or all.
+            blocks in prop::sample::select(vec![3000, 80, 10, 1]),
+        ) {
+            let mut filters: Vec<Sparse> = (0..8).map(|_| Sparse::new(blocks).unwrap()).collect();
+            let mut groups = Groups::new(blocks).unwrap();
             for &(element, group) in &added {
                 for cell in filters[usize::from(group)].cells_of(element) {
                     filters[usize::from(group)].raise(cell, 1);
                     groups.mark(cell, group);
                 }
             }
-            let mut merged = Groups::new(3000).unwrap();
+            let mut merged = Groups::new(blocks).unwrap();
             merged.merge(&groups).unwrap();
             for &(element, _) in &added {
                 prop_assert_eq!(merged.of(element), groups.of(element));
@@ -170,5 +216,9 @@ mod tests {
         (0..1000).for_each(|cell| groups.mark(cell, 1));
         groups.mark(usize::MAX, 1);
         assert!(groups.memory() - empty <= 9 * PAGE, "{}", groups.memory());
+        // Marks of all blocks take no more than they would as few.
+        (0..100_000 * CELLS_PER_BLOCK).for_each(|cell| groups.mark(cell, 2));
+        groups.mark(usize::MAX, 1);
+        assert_eq!(groups.memory(), 100_000 * CELLS_PER_BLOCK);
     }
 }
