@@ -255,4 +255,47 @@ mod tests {
             );
         }
     }
+
+    fn update(scope: Scope, parts: usize) -> Update {
+        let delta = Delta::from_changes(Scaling::<Refined>::shape(1000, 0).1, [(7, 3)]).unwrap();
+        let part = Part { window: Window { start: 86_400, length: 86_400 }, capacity: 1000, slice: 0, delta };
+        let before = Chain([9; 16]);
+        Update { origin: Origin(5), version: 6, before, scope, parts: vec![part; parts] }
+    }
+
+    /// What is written is read again, at its place in the history.
+    #[test]
+    fn updates_of_all_scopes_are_read_again() {
+        let updates =
+            [update(Scope::Community, MAX_PARTS), update(Scope::Client, 2), update(Scope::Withdrawn, 0)];
+        for written in updates {
+            let bytes = written.encode();
+            let read = Update::decode(&bytes).unwrap();
+            assert_eq!((&read, read.cells(), read.version()), (&written, written.parts.len(), 6));
+            assert_eq!(mark_of(&bytes), Some((Origin(5), read.mark(&bytes))));
+            assert_ne!(Chain::of(&bytes), Chain::of(&bytes[1..]));
+        }
+    }
+
+    #[test]
+    fn what_is_no_update_is_refused() {
+        let bytes = update(Scope::Community, 1).encode();
+        let of_client = [&bytes[..], &update(Scope::Client, 1).encode()[32..]].concat();
+        let first = |update: Update| Update { version: 0, ..update }.encode();
+        for (bytes, why) in [
+            (bytes[..bytes.len() - 1].to_vec(), "cut off"),
+            (of_client, "parts of a client and of a community"),
+            (first(update(Scope::Community, 1)), "an empty update"),
+            (first(update(Scope::Withdrawn, 0)), "an impossible window or slice"),
+            (update(Scope::Community, 0).encode(), "an empty update"),
+            (update(Scope::Community, MAX_PARTS + 1).encode(), "more than 1,024 parts"),
+        ] {
+            assert_eq!(Update::decode(&bytes).unwrap_err().what, why);
+        }
+        // The cells of all parts count together.
+        let bytes = bytes_of_full_blocks(2, 1);
+        let read = |most| Update::decode_within(&bytes, most).map(|update| update.cells());
+        assert_eq!(read(2 * CELLS_PER_BLOCK), Ok(2 * CELLS_PER_BLOCK));
+        assert!(read(2 * CELLS_PER_BLOCK - 1).is_err());
+    }
 }

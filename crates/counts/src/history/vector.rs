@@ -253,6 +253,25 @@ mod tests {
         assert_eq!(Vector::from_own(&more.to_string()), Ok(more));
     }
 
+    /// A vector includes another if it is as far along each of the other's histories.
+    #[test]
+    fn a_vector_covers_what_is_not_ahead_of_it() {
+        let of = |versions: &[(u64, u64)]| {
+            let mark = |version| Mark { version, ..Mark::default() };
+            Vector(versions.iter().map(|&(origin, version)| (Origin(origin), mark(version))).collect())
+        };
+        let ours = of(&[(1, 5), (2, 7)]);
+        for (theirs, covered) in [
+            (of(&[]), true),
+            (of(&[(1, 5)]), true),
+            (of(&[(1, 4), (2, 7)]), true),
+            (of(&[(1, 6)]), false),
+            (of(&[(1, 5), (3, 1)]), false),
+        ] {
+            assert_eq!(ours.covers(&theirs), covered, "{theirs}");
+        }
+    }
+
     proptest! {
         #[test]
         fn text_and_vector_agree(entries in prop::collection::vec((any::<u64>(), any::<u64>(), any::<[u8; 16]>()), 0..20)) {
