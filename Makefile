@@ -11,7 +11,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 PROFILE ?= release
 PROGRAM := $(TARGET)/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))/bulkmark
 
-.PHONY: all build build-dev man house docs demo cast cast-check test-programs test test-quick day guides-test lint miri tools deny build-arm64 stage deb rpm image release release-test repository repository-test lint-packages package-test federation-test fleet-test arm64-test image-test readers study exactness soak fleet attack \
+.PHONY: all build build-dev man house docs demo cast cast-check test-programs test test-quick day guides-test lint miri tools deny build-arm64 stage deb rpm image release release-test repository repository-test lint-packages package-test federation-test fleet-test arm64-test image-test readers study schedules exactness soak fleet attack \
 	evaluate vectors fuzz bench bench-log bench-filter bench-instructions install clean
 
 all: build
@@ -108,6 +108,11 @@ study:
 exactness:
 	BULKMARK_REPORTS=200000 BULKMARK_KILLS=50 BULKMARK_KILL_PAUSE=1000 \
 		$(CARGO) test --locked --release --test federation exactness:: -- --nocapture
+
+# Ten thousand random schedules of federations and of fleets; SEEDS=10000..20000 runs others. They are in crates/ledger/src/convergence/.
+schedules:
+	CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 \
+		$(CARGO) test --locked --release -p bulkmark-ledger --lib convergence
 
 # Hours of a federation of two servers and four milters, at RATE messages a second each, with kills, restarts, full disks, and an
 # upgrade of all programs halfway, starting from the program in FROM. Nothing may grow, and every count must be exact. Curves are
