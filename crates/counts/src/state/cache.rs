@@ -247,3 +247,41 @@ impl Cache {
         lost
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::history::vector::{Mark, Origin};
+    use crate::settings::Settings;
+    use crate::state::spool::SpoolChanges;
+    use crate::state::user_reports_tests::{NOW, counts};
+    use bulkmark_types::Signature;
+
+    const SERVER: &str = "https://a";
+
+    /// The reports of a batch leave the file when the counts include them, or when the server that counted them forgot them, and nothing is
+    /// written before.
+    #[test]
+    fn reports_leave_the_file_once() {
+        let counts = counts(&Settings::default());
+        let mut cache = Cache { counts, retries: Retries::default(), spool: Spool::new(1) };
+        let receipt = Receipt { origin: Origin(5), version: 2 };
+        for is_forgotten in [true, false] {
+            cache.add(Addition { signature: Signature::from_bytes([7; 16]), times: 1, shared: true }, NOW);
+            let (_, Outgoing { number, .. }) = cache.next_batch(SERVER, true).unwrap();
+            cache.acknowledge(SERVER, number, receipt);
+            cache.counts.changes.spool = SpoolChanges::default();
+            cache.settle();
+            cache.drop_forgotten(&[], &Vector::new());
+            assert!(cache.counts.changes.spool.is_empty() && cache.spool.held() == 1);
+            if is_forgotten {
+                cache.drop_forgotten(&[number], &Vector::new());
+            } else {
+                let mark = Mark { version: receipt.version, ..Mark::default() };
+                cache.counts.merged.vector_mut().set(receipt.origin, mark);
+                cache.settle();
+            }
+            assert!(cache.counts.changes.spool.settled && cache.spool.held() == 0);
+        }
+    }
+}
