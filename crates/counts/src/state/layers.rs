@@ -375,6 +375,27 @@ mod tests {
         assert_eq!(layers.iter().count(), 16_384);
     }
 
+    /// The same holds for the sum of two members' layers; and cells that differ between members are found, but no others.
+    #[test]
+    fn layers_of_two_members_are_added_and_compared() {
+        let with = |clients: std::ops::Range<u64>| {
+            let mut layers = layers();
+            clients.for_each(|client| {
+                layers.apply(&update(client, [(day(0), CAPACITY)]), NOW).unwrap();
+            });
+            layers
+        };
+        let mut ours = layers();
+        (1..16_381).for_each(|client| ours.insert(Origin(client), Layer::default()).unwrap());
+        assert!(ours.check_addition(&with(20_000..20_005)).is_err());
+        let four = with(20_000..20_004);
+        ours.check_addition(&four).unwrap();
+        ours.add_all(&four).unwrap();
+        assert_eq!((ours.iter().count(), ours.differences(&four, None)), (16_384, (0, 0)));
+        let more = with(20_000..20_006);
+        assert_eq!((four.differences(&more, None), more.differences(&four, Some(day(1)))), ((2, 1), (0, 0)));
+    }
+
     /// Each of many made-up clients brings another window that never ends: as few are taken as of one client.
     #[test]
     fn made_up_clients_bring_few_windows() {
